@@ -1,0 +1,54 @@
+// Hosts and queues. PURE.
+#ifndef XCE_LIBXCE_MODEL_HOST_H_
+#define XCE_LIBXCE_MODEL_HOST_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "libxce/model/job.h"
+#include "libxce/model/types.h"
+
+namespace xce {
+
+struct HostAttrs {
+  std::string name, version, address, boot_id;
+  uint32_t cpus = 0;
+  uint64_t memory_mb = 0;
+  std::vector<Gres> gres;
+};
+
+struct Host {
+  HostAttrs attrs;
+  HostState state = HostState::kUp;
+  bool drained = false;  // wish of an operator; the state says kDrained while it is also reachable
+  std::string drain_reason;
+  uint32_t used_cpus = 0;
+  uint64_t used_memory_mb = 0;
+  std::vector<Gres> used_gres;
+  uint32_t running_jobs = 0;  // jobs that hold an allocation here
+  int64_t joined_ms = 0;
+  uint64_t instance = 0;        // random per start of its worker daemon
+  uint64_t outbox_applied = 0;  // reports up to here are applied
+  Index modify_index = 0;
+};
+
+struct Queue {
+  std::string name;
+  int32_t priority = 0;
+  uint32_t default_time_s = 0, max_time_s = 0;  // 0: none
+  uint32_t max_running = 0, max_running_per_user = 0;
+  bool open = true, active = true, is_default = false;
+  uint32_t pending = 0, running = 0;
+  Index modify_index = 0;
+};
+
+struct User {
+  std::string name;
+  uint32_t pending = 0, running = 0;
+  uint64_t finished = 0, cpu_ms = 0;
+};
+
+}  // namespace xce
+
+#endif  // XCE_LIBXCE_MODEL_HOST_H_
