@@ -1,0 +1,6 @@
+#ifndef XCE_TOOLS_BUILD_TESTDATA_PURE_LEAF_H_
+#define XCE_TOOLS_BUILD_TESTDATA_PURE_LEAF_H_
+
+inline int Leaf() { return 1; }
+
+#endif  // XCE_TOOLS_BUILD_TESTDATA_PURE_LEAF_H_
