@@ -5,7 +5,10 @@ _allow_failures = analysis_test_transition(
 )
 
 def _analysis_failure_test_impl(ctx):
+    # Bazel makes a list of a label attribute that has a transition.
     target = ctx.attr.target_under_test
+    if type(target) == "list":
+        target = target[0]
     if AnalysisFailureInfo not in target:
         return [AnalysisTestResultInfo(success = False, message = "%s was accepted" % target.label)]
     causes = "\n".join([cause.message for cause in target[AnalysisFailureInfo].causes.to_list()])
