@@ -37,7 +37,7 @@ def xce_cc_library(name, srcs = [], hdrs = [], deps = [], copts = [], **kwargs):
 def xce_pure_library(name, srcs = [], hdrs = [], deps = [], copts = [], tags = [], **kwargs):
     """A cc_library that may depend only on other pure libraries and on the allow-list in pure.bzl.
 
-    Pure code has no clock, no randomness, no I/O and no threads; //tools/lint:pure_check.sh reads the sources for those.
+    Pure code has no clock, no randomness, no I/O and no threads; tools/lint/pure_check.py reads the sources for those.
     """
     for attribute in ["linkopts", "additional_linker_inputs", "linkstamp"]:
         if attribute in kwargs:

@@ -5,7 +5,7 @@ dependency of its owner and accepts it only if that one has a mark of its own or
 did the same for its owner, the whole transitive closure is pure.
 """
 
-# Third-party code that computes and does nothing else, as far as XCE uses it. tools/lint/pure_check.sh refuses the parts
+# Third-party code that computes and does nothing else, as far as XCE uses it. tools/lint/pure_check.py refuses the parts
 # of abseil that do more (clocks, random, synchronization).
 _ALLOWED = [
     "//third_party/absl:absl",

@@ -1,6 +1,9 @@
 // Every system library that third_party/ wraps compiles, links and runs.
+#include <benchmark/benchmark.h>
 #include <histedit.h>
 #include <openssl/ssl.h>
+#include <rocksdb/version.h>
+#include <rocksdb/write_batch.h>
 #include <spdlog/spdlog.h>
 #include <toml++/toml.h>
 #include <uv.h>
@@ -64,6 +67,14 @@ TEST(ThirdParty, Formats) {
   History* history = history_init();
   EXPECT_EQ(::history(history, &event, H_SETSIZE, 10), 0);
   history_end(history);
+}
+
+TEST(ThirdParty, RocksDbBenchmark) {
+  rocksdb::WriteBatch batch;
+  EXPECT_TRUE(batch.Put("key", "value").ok());
+  EXPECT_EQ(batch.Count(), 1u);
+  benchmark::Counter counter(2);
+  EXPECT_EQ(counter.value, 2);
 }
 
 }  // namespace

@@ -1,0 +1,3 @@
+module xce.example/testdata
+
+go 1.23
