@@ -4,6 +4,8 @@
 #ifndef XCE_LIBXCE_WIRE_CODEC_H_
 #define XCE_LIBXCE_WIRE_CODEC_H_
 
+#include <capnp/message.h>
+
 #include <stdexcept>
 #include <string>
 #include <string_view>
