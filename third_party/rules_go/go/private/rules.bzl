@@ -1,9 +1,9 @@
 """go_library collects, go_binary and go_test run the installed Go on a copy of what was collected."""
 
-load("@go_sdk//:sdk.bzl", "MODULES", "SDK")
 load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
+load("@go_sdk//:sdk.bzl", "MODULES", "SDK")
 
-GoLibrary = provider(
+GoLibraryInfo = provider(
     doc = "The sources of a Go package and all that it needs.",
     fields = {
         "importpath": "import path",
@@ -14,7 +14,7 @@ GoLibrary = provider(
 )
 
 def _collect(ctx, importpath):
-    libraries = [d[GoLibrary] for d in ctx.attr.embed + ctx.attr.deps if GoLibrary in d]
+    libraries = [d[GoLibraryInfo] for d in ctx.attr.embed + ctx.attr.deps if GoLibraryInfo in d]
     cgo = []
     if ctx.attr.cdeps:
         if not ctx.attr.cgo:
@@ -28,10 +28,10 @@ def _collect(ctx, importpath):
     data = ctx.runfiles(files = ctx.files.data)
     for d in ctx.attr.data + ctx.attr.deps + ctx.attr.embed:
         data = data.merge(d[DefaultInfo].default_runfiles)
-    return GoLibrary(
+    return GoLibraryInfo(
         importpath = importpath,
-        files = depset(ctx.files.srcs + ctx.files.embedsrcs, transitive = [l.files for l in libraries]),
-        cgo = {c.package: c for c in cgo + [c for l in libraries for c in l.cgo]}.values(),
+        files = depset(ctx.files.srcs + ctx.files.embedsrcs, transitive = [library.files for library in libraries]),
+        cgo = {c.package: c for c in cgo + [c for library in libraries for c in library.cgo]}.values(),
         data = data,
     )
 
@@ -149,8 +149,8 @@ _COLLECT = {
     "cdeps": attr.label_list(providers = [CcInfo]),
     "cgo": attr.bool(),
     "data": attr.label_list(allow_files = True),
-    "deps": attr.label_list(providers = [GoLibrary]),
-    "embed": attr.label_list(providers = [GoLibrary]),
+    "deps": attr.label_list(providers = [GoLibraryInfo]),
+    "embed": attr.label_list(providers = [GoLibraryInfo]),
     "embedsrcs": attr.label_list(allow_files = True),
     "importpath": attr.string(),
     "srcs": attr.label_list(allow_files = [".go", ".c", ".cc", ".h", ".s"]),
@@ -163,14 +163,14 @@ _BUILD = dict(
     gotags = attr.string_list(),
     race = attr.string(default = "off", values = ["on", "off", "auto"]),
     x_defs = attr.string_dict(),
-    _builder = attr.label(default = "//go/private:builder", executable = True, cfg = "host"),
+    _builder = attr.label(default = "//go/private:builder", executable = True, cfg = "exec"),
     _cc_toolchain = attr.label(default = "@bazel_tools//tools/cpp:current_cc_toolchain"),
 )
 
 _go_library = rule(
     implementation = _go_library_impl,
     attrs = _COLLECT,
-    provides = [GoLibrary],
+    provides = [GoLibraryInfo],
 )
 
 _go_binary = rule(
