@@ -1,0 +1,176 @@
+#include "e2e/cluster/cluster.h"
+
+#include <signal.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+
+namespace xce::e2e {
+namespace {
+
+constexpr milliseconds kStartLimit{20000};
+constexpr int kProbeDeadlineMs = 400;
+
+absl::Status missing(const std::string& program) {
+  return absl::NotFoundError(absl::StrCat("program ", program, " is not built: run ./dev build"));
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Cluster>> Cluster::start(const ClusterOptions& options) {
+  become_subreaper();
+  std::unique_ptr<Cluster> cluster(new Cluster);
+  cluster->options_ = options;
+  cluster->dir_ = options.dir.empty() ? make_temp_dir("xce") : options.dir;
+  for (const char* sub : {"logs", "work"}) std::filesystem::create_directories(cluster->dir_ + "/" + sub);
+  for (int i = 0; i < options.controllers; ++i) {
+    uint16_t port = free_port();
+    while (std::count(cluster->ports_.begin(), cluster->ports_.end(), port) > 0) port = free_port();
+    cluster->ports_.push_back(port);
+    cluster->controllers_.push_back(std::make_unique<Process>());
+  }
+  for (int i = 0; i < options.workers; ++i) cluster->workers_.push_back(std::make_unique<Process>());
+  for (int i = 0; i < options.schedulers; ++i) cluster->schedulers_.push_back(std::make_unique<Process>());
+  cluster->apiserver_ = std::make_unique<Process>();
+
+  for (int i = 0; i < options.controllers; ++i) {
+    absl::Status status = cluster->start_controller(i);
+    if (!status.ok()) return status;
+  }
+  if (cluster->wait_primary(-1, kStartLimit) < 0)
+    return absl::DeadlineExceededError("no primary came up\n" + cluster->log_tails());
+  for (int i = 0; i < options.schedulers; ++i) {
+    absl::Status status = cluster->start_scheduler(i);
+    if (!status.ok()) return status;
+  }
+  for (int i = 0; i < options.workers; ++i) {
+    absl::Status status = cluster->start_worker(i);
+    if (!status.ok()) return status;
+  }
+  if (options.apiserver) {
+    absl::Status status = cluster->start_apiserver();
+    if (!status.ok()) return status;
+  }
+  if (options.workers > 0 && !cluster->wait_hosts(options.workers, kStartLimit))
+    return absl::DeadlineExceededError("the workers did not join\n" + cluster->log_tails());
+  return cluster;
+}
+
+Cluster::~Cluster() {
+  stop();
+  if (!options_.keep_dir && options_.dir.empty()) remove_tree(dir_);
+}
+
+void Cluster::stop() {
+  if (stopped_) return;
+  stopped_ = true;
+  probe_.reset();
+  apiserver_->kill9();
+  for (auto* group : {&schedulers_, &workers_, &controllers_})
+    for (auto& process : *group) process->kill9();
+  kill_descendants();
+}
+
+std::string Cluster::address(int node) const { return absl::StrCat("127.0.0.1:", ports_[node]); }
+std::string Cluster::api_address() const { return absl::StrCat("127.0.0.1:", api_port_); }
+
+std::string Cluster::masters() const {
+  std::vector<std::string> out;
+  for (size_t i = 0; i < ports_.size(); ++i) out.push_back(absl::StrCat("127.0.0.1:", ports_[i]));
+  return absl::StrJoin(out, ",");
+}
+
+absl::Status Cluster::start_controller(int node) {
+  const std::string program = find_program("controller/xce_controller");
+  if (program.empty()) return missing("controller/xce_controller");
+  std::vector<std::string> peers;
+  for (size_t i = 0; i < ports_.size(); ++i) peers.push_back(absl::StrCat(i + 1, "=127.0.0.1:", ports_[i]));
+  std::vector<std::string> argv = {program, "--id", absl::StrCat(node + 1), "--listen", address(node), "--data-dir",
+                                   absl::StrCat(dir_, "/c", node + 1)};
+  if (ports_.size() == 1) {
+    argv.push_back("--single");
+  } else {
+    argv.insert(argv.end(), {"--peers", absl::StrJoin(peers, ",")});
+  }
+  argv.insert(argv.end(), options_.controller_args.begin(), options_.controller_args.end());
+  return controllers_[node]->start(argv, absl::StrCat(dir_, "/logs/controller", node + 1, ".log"));
+}
+
+absl::Status Cluster::start_worker(int i) {
+  const std::string program = find_program("worker/xcecd");
+  if (program.empty()) return missing("worker/xcecd");
+  return workers_[i]->start(
+      {program, "--peers", masters(), "--name", absl::StrCat("host", i + 1), "--data-dir", absl::StrCat(dir_, "/w", i + 1),
+       "--cpus", absl::StrCat(options_.worker_cpus), "--memory-mb", absl::StrCat(options_.worker_memory_mb)},
+      absl::StrCat(dir_, "/logs/worker", i + 1, ".log"));
+}
+
+absl::Status Cluster::start_scheduler(int i) {
+  const std::string program = find_program("scheduler/xce_scheduler");
+  if (program.empty()) return missing("scheduler/xce_scheduler");
+  return schedulers_[i]->start({program, "--peers", masters(), "--name", absl::StrCat("sched", i + 1)},
+                               absl::StrCat(dir_, "/logs/scheduler", i + 1, ".log"));
+}
+
+absl::Status Cluster::start_apiserver() {
+  const std::string program = find_program("apiserver/xce_apiserver");
+  if (program.empty()) return missing("apiserver/xce_apiserver");
+  if (api_port_ == 0) api_port_ = free_port();
+  return apiserver_->start({program, "--listen", api_address(), "--peers", masters()}, dir_ + "/logs/apiserver.log");
+}
+
+int Cluster::primary() {
+  if (probe_ == nullptr) probe_ = std::make_unique<Client>(masters(), kProbeDeadlineMs);
+  xce_cluster_status_t* status = nullptr;
+  if (xcecli_clusterstatus(probe_->ctx(), &status) < 0) return -1;
+  const bool leads = std::string(status->role) == "leader" && status->ready;
+  const int node = static_cast<int>(status->node_id) - 1;
+  xce_free_cluster_status(status);
+  return leads ? node : -1;
+}
+
+int Cluster::wait_primary(int not_this, milliseconds limit) {
+  int found = -1;
+  wait_until(
+      [&] {
+        found = primary();
+        return found >= 0 && found != not_this;
+      },
+      limit);
+  return found == not_this ? -1 : found;
+}
+
+bool Cluster::wait_hosts(int count, milliseconds limit) {
+  Client client(masters(), 2000);
+  return wait_until(
+      [&] {
+        xce_host_t* hosts = nullptr;
+        size_t n = 0;
+        if (xcecli_workerlist(client.ctx(), &hosts, &n) < 0) return false;
+        int up = 0;
+        for (size_t i = 0; i < n; ++i) up += hosts[i].state == XCE_HOST_UP;
+        xce_free_hosts(hosts, n);
+        return up >= count;
+      },
+      limit);
+}
+
+std::string Cluster::log_tails(size_t lines) const {
+  std::string out;
+  std::vector<std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(dir_ + "/logs")) files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  for (const std::string& file : files) {
+    std::vector<std::string> all = absl::StrSplit(read_file(file), '\n', absl::SkipEmpty());
+    const size_t from = all.size() > lines ? all.size() - lines : 0;
+    absl::StrAppend(&out, "--- ", file, "\n", absl::StrJoin(all.begin() + from, all.end(), "\n"), "\n");
+  }
+  return out;
+}
+
+}  // namespace xce::e2e

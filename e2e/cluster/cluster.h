@@ -1,0 +1,79 @@
+// A whole XCE on this machine for a test, the demo or the benchmark: real daemons, free loopback ports, one temporary
+// directory; start, kill, pause, restart. I/O; call from one thread.
+#ifndef XCE_E2E_CLUSTER_CLUSTER_H_
+#define XCE_E2E_CLUSTER_CLUSTER_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "e2e/cluster/client.h"
+#include "e2e/cluster/process.h"
+
+namespace xce::e2e {
+
+struct ClusterOptions {
+  int controllers = 3;
+  int workers = 0;
+  int schedulers = 0;
+  bool apiserver = false;
+  int worker_cpus = 4;
+  int worker_memory_mb = 4096;
+  std::vector<std::string> controller_args;
+  std::string dir;           // "": a fresh temporary one
+  bool keep_dir = false;     // leave it (logs) at the end
+};
+
+class Cluster {
+ public:
+  // Starts everything and waits until a primary serves. On failure the message holds the tails of the logs.
+  static absl::StatusOr<std::unique_ptr<Cluster>> start(const ClusterOptions& options);
+  ~Cluster();
+
+  const std::string& dir() const { return dir_; }
+  std::string masters() const;            // candidate list of all controllers
+  std::string address(int node) const;    // host:port of controller `node` (0-based)
+  std::string api_address() const;
+
+  // The 0-based number of the controller that leads and serves, by its own word; -1 when none answers so.
+  int primary();
+  // Waits for a serving primary other than `not_this` (-1: any); its number, or -1 at the limit.
+  int wait_primary(int not_this, milliseconds limit);
+
+  Process& controller(int node) { return *controllers_[node]; }
+  Process& worker(int i) { return *workers_[i]; }
+  Process& scheduler(int i) { return *schedulers_[i]; }
+  Process& apiserver() { return *apiserver_; }
+  int controllers() const { return static_cast<int>(controllers_.size()); }
+  int workers() const { return static_cast<int>(workers_.size()); }
+
+  absl::Status start_controller(int node);
+  absl::Status start_worker(int i);
+  absl::Status start_scheduler(int i);
+  absl::Status start_apiserver();
+  // Waits until the controllers show this many hosts up.
+  bool wait_hosts(int count, milliseconds limit);
+
+  // The last lines of every log, for a failed test.
+  std::string log_tails(size_t lines = 15) const;
+  // Ends every daemon and job of this cluster.
+  void stop();
+
+ private:
+  Cluster() = default;
+
+  ClusterOptions options_;
+  std::string dir_;
+  std::vector<uint16_t> ports_;
+  uint16_t api_port_ = 0;
+  std::vector<std::unique_ptr<Process>> controllers_, workers_, schedulers_;
+  std::unique_ptr<Process> apiserver_;
+  std::unique_ptr<Client> probe_;
+  bool stopped_ = false;
+};
+
+}  // namespace xce::e2e
+
+#endif  // XCE_E2E_CLUSTER_CLUSTER_H_
