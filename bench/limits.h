@@ -1,0 +1,26 @@
+// What this machine can do at best: the floor that XCE's figures are divided by. I/O; single threaded.
+#ifndef XCE_BENCH_LIMITS_H_
+#define XCE_BENCH_LIMITS_H_
+
+#include <string>
+#include <vector>
+
+namespace xce::bench {
+
+// Sorted samples in microseconds.
+struct Samples {
+  std::vector<double> us;
+  void add(double microseconds) { us.push_back(microseconds); }
+  double quantile(double q);
+};
+
+// 4 KiB O_DSYNC overwrites of a preallocated file in `dir`, one after the other.
+Samples dsync_writes(const std::string& dir, int count);
+// fork + exec of /bin/true + wait, one after the other, in microseconds each.
+Samples spawns(int count);
+// A byte to a thread and back over loopback TCP.
+Samples round_trips(int count);
+
+}  // namespace xce::bench
+
+#endif  // XCE_BENCH_LIMITS_H_
