@@ -1,0 +1,397 @@
+#include "scheduler/policy/view.h"
+
+#include <algorithm>
+
+namespace xce::sched {
+namespace {
+
+template <typename Map, typename Key>
+void add_to(Map* map, const Key& key, int by) {
+  auto it = map->try_emplace(key, 0).first;
+  it->second += by;
+  if (it->second == 0) map->erase(it);
+}
+
+bool is_singleton(const JobRecord& record) {
+  if (!record.extra) return false;
+  const auto& all = record.extra->dependencies;
+  return std::any_of(all.begin(), all.end(),
+                     [](const Dependency& d) { return d.kind == DependencyKind::kSingleton; });
+}
+
+std::vector<Gres> normal_gres(const std::vector<Gres>& gres) {
+  std::map<std::string, uint32_t> sum;
+  for (const Gres& g : gres) {
+    if (g.count > 0) sum[g.name] += g.count;
+  }
+  std::vector<Gres> out;
+  for (const auto& [name, count] : sum) out.push_back(Gres{name, count});
+  return out;
+}
+
+}  // namespace
+
+uint64_t stable_hash(const std::string& text) {
+  uint64_t hash = 14695981039346656037ull;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ull;
+  return hash == 0 ? 1 : hash;
+}
+
+NameId View::intern(const std::string& name) {
+  auto [it, fresh] = name_ids_.try_emplace(name, static_cast<NameId>(names_.size()));
+  if (fresh) names_.push_back(name);
+  return it->second;
+}
+
+// ---- what is heard
+
+void View::fill(JobRecord* record, const Job& job) {
+  const JobSpec& spec = job.spec;
+  record->id = job.id;
+  record->array_id = job.array_id;
+  record->key.queue = intern(spec.queue);
+  record->key.negated_priority = -static_cast<int64_t>(spec.priority);
+  record->key.user = intern(spec.user);
+  record->key.nodes = std::max<uint32_t>(spec.nodes, 1);
+  record->key.time_limit_s = spec.time_limit_s;
+  record->key.limited_array = spec.array_limit > 0 ? job.array_id : 0;
+  record->key.array_limit = record->key.limited_array != 0 ? spec.array_limit : 0;
+  record->key.need.cpus = std::max<uint32_t>(spec.cpus, 1);
+  record->key.need.memory_mb = spec.memory_mb;
+  record->key.need.gres = normal_gres(spec.gres);
+  record->key.need.exclusive = spec.exclusive;
+  record->state = job.state;
+  record->attempt = job.attempt;
+  record->starts = job.starts;
+  record->submit_ms = job.submit_ms;
+  if (job.start_ms != 0 || !has_hosts(job.state)) record->start_ms = job.start_ms;
+  record->name_key = stable_hash(spec.user + '\n' + spec.name);
+  record->modify_index = job.modify_index;
+  record->retry_ms = 0;
+  const uint64_t hash = job.reason.empty() ? 0 : stable_hash(job.reason);
+  if (hash != 0 && hash != record->reason_hash) {
+    record->reason_hash = hash;
+    record->reason_kind = ReasonKind::kNone;
+  }
+  const bool hosts = has_hosts(job.state) && !job.allocs.empty();
+  record->extra.reset();
+  if (hosts || !spec.dependencies.empty()) {
+    record->extra = std::make_unique<JobRecord::Extra>();
+    record->extra->dependencies = spec.dependencies;
+    if (hosts) record->extra->allocs = job.allocs;
+  }
+  if (record->planned && record->attempt >= record->planned->attempt) {
+    record->planned.reset();
+    record->refusals = 0;
+  }
+}
+
+void View::put_job(const Job& job) {
+  if (is_ended(job.state)) {
+    auto it = jobs_.find(job.id);
+    if (it != jobs_.end() && job.modify_index < it->second.modify_index) return;
+    JobFate fate;
+    fate.known = true;
+    fate.started = job.starts > 0;
+    fate.state = job.state;
+    ended(job.id, fate, job.modify_index);
+    return;
+  }
+  if (const EndedJobs::Entry* entry = ended_.find(job.id)) {
+    if (job.modify_index <= entry->modify_index) return;
+    ended_.erase(job.id);  // requeued after its end, or not known before
+  }
+  auto [it, fresh] = jobs_.try_emplace(job.id);
+  JobRecord& record = it->second;
+  record.seen = seen_;
+  if (!fresh && job.modify_index < record.modify_index) return;
+  if (!fresh) {
+    unplace(&record);
+    by_name_.erase({record.name_key, record.id});
+  }
+  fill(&record, job);
+  by_name_.insert({record.name_key, record.id});
+  place(&record);
+  reconsider_dependents(job.id);
+}
+
+void View::remove_job(JobId id, Index revision) {
+  const EndedJobs::Entry* entry = ended_.find(id);
+  if (entry != nullptr && entry->fate.known) return;  // its fate is known: that it left the books changes nothing
+  ended(id, JobFate{}, revision);
+}
+
+void View::ended(JobId id, const JobFate& fate, Index modify_index) {
+  ended_.put(id, fate, modify_index);
+  forget(id);
+  reconsider_dependents(id);
+}
+
+void View::forget(JobId id) {
+  auto it = jobs_.find(id);
+  if (it == jobs_.end()) return;
+  unplace(&it->second);
+  const uint64_t name_key = it->second.name_key;
+  by_name_.erase({name_key, id});
+  jobs_.erase(it);
+  reconsider_singletons(name_key);
+}
+
+void View::put_host(const Host& host) { hosts_.put(host, seen_); }
+void View::remove_host(const std::string& name) { hosts_.remove(name); }
+
+void View::put_queue(const Queue& queue) {
+  QueueRecord& record = queues_[intern(queue.name)];
+  record.seen = seen_;
+  if (!record.queue.name.empty() && queue.modify_index < record.queue.modify_index) return;
+  record.queue = queue;
+}
+
+void View::remove_queue(const std::string& name) { queues_.erase(intern(name)); }
+
+void View::begin_retake() {
+  ++seen_;
+  retaking_ = true;
+  ended_.set_frozen(true);
+}
+
+void View::end_retake() {
+  std::vector<JobId> gone;
+  for (const auto& [id, record] : jobs_) {
+    if (record.seen != seen_) gone.push_back(id);
+  }
+  for (const JobId id : gone) {
+    forget(id);
+    reconsider_dependents(id);  // what became of it is asked for
+  }
+  hosts_.remove_unseen(seen_);
+  for (auto it = queues_.begin(); it != queues_.end();) {
+    it = it->second.seen == seen_ ? std::next(it) : queues_.erase(it);
+  }
+  retaking_ = false;
+  ended_.set_frozen(false);
+}
+
+std::vector<JobId> View::take_unasked() {
+  std::vector<JobId> ids;
+  if (retaking_) return ids;
+  for (const JobId id : unasked_) {
+    if (!knows(id)) ids.push_back(id);
+  }
+  unasked_.clear();
+  return ids;
+}
+
+void View::set_unknown(JobId id) {
+  if (!knows(id)) ended(id, JobFate{}, 0);
+}
+
+// ---- what is decided here
+
+uint32_t View::start_locally(JobId id, std::vector<Alloc> allocs, int64_t now_ms) {
+  JobRecord& record = jobs_.at(id);
+  unplace(&record);
+  record.planned = std::make_unique<Dispatch>();
+  record.planned->job = id;
+  record.planned->attempt = record.attempt + 1;
+  record.planned->allocs = std::move(allocs);
+  record.start_ms = now_ms;
+  place(&record);
+  return record.planned->attempt;
+}
+
+void View::roll_back(JobId id, uint32_t attempt, int64_t retry_ms) {
+  auto it = jobs_.find(id);
+  if (it == jobs_.end() || !it->second.planned || it->second.planned->attempt != attempt) return;
+  JobRecord& record = it->second;
+  unplace(&record);
+  record.planned.reset();
+  record.start_ms = 0;
+  record.retry_ms = retry_ms;
+  ++record.refusals;
+  place(&record);
+}
+
+void View::release_parked(int64_t now_ms) {
+  while (!parked_.empty() && parked_.begin()->first <= now_ms) {
+    JobRecord& record = jobs_.at(parked_.begin()->second);
+    unplace(&record);
+    record.retry_ms = 0;
+    place(&record);
+  }
+}
+
+void View::set_reason(JobId id, ReasonKind kind, uint64_t hash, int64_t now_ms) {
+  auto it = jobs_.find(id);
+  if (it == jobs_.end()) return;
+  it->second.reason_kind = kind;
+  it->second.reason_hash = hash;
+  it->second.reason_ms = now_ms;
+  unexplained_.erase(id);
+}
+
+// ---- where records are kept
+
+void View::count(const JobRecord& record, int by) {
+  add_to(&running_.of_queue, record.key.queue, by);
+  add_to(&running_.of_user, std::make_pair(record.key.queue, record.key.user), by);
+  if (record.key.limited_array != 0) add_to(&running_.of_array, record.key.limited_array, by);
+}
+
+void View::hold(const JobRecord& record, const std::vector<Alloc>& allocs) {
+  const int64_t limit_s = time_limit_s(record.key);
+  const int64_t ends_ms = limit_s > 0 && record.start_ms > 0 ? record.start_ms + limit_s * 1000 : 0;
+  for (const Alloc& alloc : allocs) hosts_.hold(alloc, record.id, ends_ms, record.key.need.exclusive);
+}
+
+void View::release(const JobRecord& record, const std::vector<Alloc>& allocs) {
+  for (const Alloc& alloc : allocs) hosts_.release(alloc.host, record.id);
+}
+
+void View::place(JobRecord* record) {
+  const bool waiting = is_waiting(record->state) && !record->planned;
+  if (!waiting) {
+    record->place = Place::kHolding;
+    if (record->planned) hold(*record, record->planned->allocs);
+    else if (record->extra) hold(*record, record->extra->allocs);
+    count(*record, 1);
+    return;
+  }
+  if (record->extra) {
+    for (const Dependency& d : record->extra->dependencies) {
+      if (d.kind == DependencyKind::kSingleton) continue;
+      ended_.refer(d.job, record->id);
+      if (!knows(d.job)) unasked_.insert(d.job);
+    }
+    if (is_singleton(*record)) add_to(&singletons_, record->name_key, 1);
+  }
+  Dependency which;
+  JobFate fate;
+  if (record->state == JobState::kHeld) {
+    record->place = Place::kHeld;
+  } else if (dependencies(*record, &which, &fate) != DependencyVerdict::kMet) {
+    record->place = Place::kBlocked;
+  } else if (record->retry_ms != 0) {
+    record->place = Place::kParked;
+    parked_.insert({record->retry_ms, record->id});
+  } else {
+    record->place = Place::kReady;
+    ready_.add(record->key, record->id);
+    if (record->reason_hash == 0) unexplained_.insert(record->id);
+    return;
+  }
+  ++not_ready_;
+  stale_reasons_.insert(record->id);
+}
+
+void View::unplace(JobRecord* record) {
+  switch (record->place) {
+    case Place::kNowhere: return;
+    case Place::kHolding:
+      if (record->planned) release(*record, record->planned->allocs);
+      else if (record->extra) release(*record, record->extra->allocs);
+      count(*record, -1);
+      record->place = Place::kNowhere;
+      return;
+    case Place::kReady:
+      ready_.remove(record->key, record->id);
+      unexplained_.erase(record->id);
+      break;
+    case Place::kParked: parked_.erase({record->retry_ms, record->id}); [[fallthrough]];
+    case Place::kBlocked:
+    case Place::kHeld:
+      --not_ready_;
+      stale_reasons_.erase(record->id);
+      break;
+  }
+  record->place = Place::kNowhere;
+  if (!record->extra) return;
+  for (const Dependency& d : record->extra->dependencies) {
+    if (d.kind != DependencyKind::kSingleton) ended_.unrefer(d.job, record->id);
+  }
+  if (is_singleton(*record)) add_to(&singletons_, record->name_key, -1);
+}
+
+void View::reconsider(JobId id) {
+  auto it = jobs_.find(id);
+  if (it == jobs_.end() || it->second.place == Place::kHolding) return;
+  unplace(&it->second);
+  place(&it->second);
+}
+
+void View::reconsider_dependents(JobId id) {
+  for (const JobId dependent : ended_.dependents(id)) reconsider(dependent);
+}
+
+void View::reconsider_singletons(uint64_t name_key) {
+  if (singletons_.count(name_key) == 0) return;
+  // Only the first can have become ready; the next few wait for another one now.
+  std::vector<JobId> first;
+  for (auto it = by_name_.lower_bound({name_key, 0}); it != by_name_.end() && first.size() < 16; ++it) {
+    if (it->first != name_key) break;
+    first.push_back(it->second);
+  }
+  for (const JobId id : first) reconsider(id);
+}
+
+// ---- reading
+
+const JobRecord* View::find(JobId id) const {
+  auto it = jobs_.find(id);
+  return it == jobs_.end() ? nullptr : &it->second;
+}
+
+bool View::knows(JobId id) const { return jobs_.count(id) > 0 || ended_.find(id) != nullptr; }
+
+const Queue* View::queue(NameId id) const {
+  auto it = queues_.find(id);
+  return it == queues_.end() ? nullptr : &it->second.queue;
+}
+
+uint32_t View::time_limit_s(const ClassKey& key) const {
+  if (key.time_limit_s != 0) return key.time_limit_s;
+  const Queue* record = queue(key.queue);
+  return record == nullptr ? 0 : record->default_time_s != 0 ? record->default_time_s : record->max_time_s;
+}
+
+JobFate View::fate_of(JobId id) const {
+  JobFate fate;
+  if (const JobRecord* record = find(id)) {
+    fate.known = fate.alive = true;
+    fate.state = record->state;
+    fate.started = record->starts > 0 || record->state == JobState::kRunning || record->state == JobState::kSuspended;
+  } else if (const EndedJobs::Entry* entry = ended_.find(id)) {
+    fate = entry->fate;
+  }
+  return fate;
+}
+
+DependencyVerdict View::dependencies(const JobRecord& job, Dependency* which, JobFate* fate) const {
+  DependencyVerdict worst = DependencyVerdict::kMet;
+  if (!job.extra) return worst;
+  for (Dependency d : job.extra->dependencies) {
+    JobFate its;
+    DependencyVerdict verdict;
+    if (d.kind == DependencyKind::kSingleton) {
+      auto first = by_name_.lower_bound({job.name_key, 0});
+      if (first == by_name_.end() || first->first != job.name_key || first->second >= job.id) continue;
+      d.job = first->second;
+      its = fate_of(d.job);
+      verdict = judge(d, its);
+    } else {
+      its = fate_of(d.job);
+      const bool asked = its.known || ended_.find(d.job) != nullptr;
+      verdict = asked ? judge(d, its) : DependencyVerdict::kUnasked;
+    }
+    const bool worse = verdict == DependencyVerdict::kNever ? worst != DependencyVerdict::kNever
+                                                            : verdict != DependencyVerdict::kMet &&
+                                                                  worst == DependencyVerdict::kMet;
+    if (!worse) continue;
+    worst = verdict;
+    *which = d;
+    *fate = its;
+  }
+  return worst;
+}
+
+}  // namespace xce::sched

@@ -1,0 +1,162 @@
+// The scheduler's view of the cluster: jobs, hosts and queues as last heard, plus what this scheduler itself has decided and
+// the controller has not confirmed yet. PURE: events in, no clock, no I/O; not thread safe (pipeline/ locks it).
+//
+// A record is replaced only by one of a higher modify_index, so pages of a join and events may come in any order. A start that
+// was decided here (start_locally) holds its hosts at once; it gives way when the controller's record has that attempt, or
+// when the controller refuses it (roll_back).
+#ifndef XCE_SCHEDULER_POLICY_VIEW_H_
+#define XCE_SCHEDULER_POLICY_VIEW_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/btree_set.h"
+#include "libxce/model/command.h"
+#include "libxce/model/host.h"
+#include "libxce/model/job.h"
+#include "scheduler/policy/dependencies.h"
+#include "scheduler/policy/host_pool.h"
+#include "scheduler/policy/job_index.h"
+
+namespace xce::sched {
+
+// Why a job does not run, in short; the words may differ within one kind.
+enum class ReasonKind : uint8_t {
+  kNone, kHeld, kDependency, kNever, kNoHost, kImpossible, kBusy, kTurn, kQueueStopped, kQueueLimit, kUserLimit, kArrayLimit,
+  kBehind, kRefused,
+};
+
+// Where a job is kept; tells what must be undone before its record changes.
+enum class Place : uint8_t { kNowhere, kReady, kBlocked, kHeld, kParked, kHolding };
+
+struct JobRecord {
+  JobId id = 0;
+  JobId array_id = 0;
+  ClassKey key;
+  JobState state = JobState::kPending;
+  Place place = Place::kNowhere;
+  ReasonKind reason_kind = ReasonKind::kNone;
+  uint32_t attempt = 0;
+  uint32_t starts = 0;
+  uint32_t seen = 0;       // retake in which it was last seen
+  uint32_t refusals = 0;   // in a row
+  uint64_t name_key = 0;   // hash of user and name, for singletons
+  uint64_t reason_hash = 0;  // of the words last published; 0: none
+  int64_t reason_ms = 0;
+  int64_t submit_ms = 0;
+  int64_t start_ms = 0;
+  int64_t retry_ms = 0;    // not before, after a refusal
+  Index modify_index = 0;
+  struct Extra {           // what few jobs have
+    std::vector<Dependency> dependencies;
+    std::vector<Alloc> allocs;
+  };
+  std::unique_ptr<Extra> extra;
+  std::unique_ptr<Dispatch> planned;  // decided here, not confirmed
+};
+
+struct QueueRecord {
+  Queue queue;
+  uint32_t seen = 0;
+};
+
+// How many jobs hold hosts.
+struct Running {
+  std::map<NameId, uint32_t> of_queue;
+  std::map<std::pair<NameId, NameId>, uint32_t> of_user;  // queue, user
+  std::map<JobId, uint32_t> of_array;                     // with a limit
+};
+
+class View {
+ public:
+  // ---- what is heard. Each is ignored when older than what is known.
+  void put_job(const Job& job);
+  void remove_job(JobId id, Index revision);
+  void put_host(const Host& host);
+  void remove_host(const std::string& name);
+  void put_queue(const Queue& queue);
+  void remove_queue(const std::string& name);
+  // The whole state is about to come in pages, with events between them; what has not come by the end is gone.
+  void begin_retake();
+  void end_retake();
+  // Jobs that waiting jobs depend on and of which nothing is known, each told once: ask for them, then put_job or set_unknown
+  // each, or ask_again when the asking failed.
+  std::vector<JobId> take_unasked();
+  void ask_again(const std::vector<JobId>& ids) { unasked_.insert(ids.begin(), ids.end()); }
+  void set_unknown(JobId id);
+
+  // ---- what is decided here
+  // The job holds these hosts from now on. Returns the attempt to dispatch.
+  uint32_t start_locally(JobId id, std::vector<Alloc> allocs, int64_t now_ms);
+  // The controller refused that attempt: the job waits again, and is not tried before retry_ms unless its record changes.
+  void roll_back(JobId id, uint32_t attempt, int64_t retry_ms);
+  // Jobs whose retry time has come are ready again.
+  void release_parked(int64_t now_ms);
+  // These words were sent for the job.
+  void set_reason(JobId id, ReasonKind kind, uint64_t hash, int64_t now_ms);
+
+  // ---- reading
+  const JobRecord* find(JobId id) const;
+  const HostPool& hosts() const { return hosts_; }
+  const JobIndex& ready() const { return ready_; }
+  const Running& running() const { return running_; }
+  // The queue's record, or null for one that is not known (then it has no limits).
+  const Queue* queue(NameId id) const;
+  const std::string& name(NameId id) const { return names_[id]; }
+  // Time limit of a job of this class in seconds; 0: none.
+  uint32_t time_limit_s(const ClassKey& key) const;
+  size_t jobs() const { return jobs_.size(); }
+  size_t waiting() const { return ready_.size() + not_ready_; }
+  size_t parked() const { return parked_.size(); }
+  // The verdict on a job's dependencies; fills `which` and `fate` with the one that it waits for.
+  DependencyVerdict dependencies(const JobRecord& job, Dependency* which, JobFate* fate) const;
+  // Held and blocked jobs whose reason may have changed; the pass over them takes them out.
+  absl::btree_set<JobId>& stale_reasons() { return stale_reasons_; }
+  // Ready jobs for which no reason has ever been published.
+  const absl::btree_set<JobId>& unexplained() const { return unexplained_; }
+
+ private:
+  NameId intern(const std::string& name);
+  void fill(JobRecord* record, const Job& job);
+  void place(JobRecord* record);
+  void unplace(JobRecord* record);
+  void hold(const JobRecord& record, const std::vector<Alloc>& allocs);
+  void release(const JobRecord& record, const std::vector<Alloc>& allocs);
+  void count(const JobRecord& record, int by);
+  void forget(JobId id);
+  void ended(JobId id, const JobFate& fate, Index modify_index);
+  void reconsider_dependents(JobId id);
+  void reconsider_singletons(uint64_t name_key);
+  void reconsider(JobId id);
+  JobFate fate_of(JobId id) const;
+  bool knows(JobId id) const;
+
+  std::map<JobId, JobRecord> jobs_;
+  absl::btree_set<std::pair<uint64_t, JobId>> by_name_;  // alive jobs, for singletons
+  std::map<uint64_t, uint32_t> singletons_;              // waiting singletons by name key
+  EndedJobs ended_;
+  HostPool hosts_;
+  JobIndex ready_;
+  Running running_;
+  std::map<NameId, QueueRecord> queues_;
+  std::set<std::pair<int64_t, JobId>> parked_;
+  absl::btree_set<JobId> stale_reasons_, unexplained_, unasked_;
+  std::map<std::string, NameId> name_ids_;
+  std::vector<std::string> names_;
+  size_t not_ready_ = 0;
+  uint32_t seen_ = 1;
+  bool retaking_ = false;
+};
+
+// A hash that is the same on every machine (FNV-1a), never 0.
+uint64_t stable_hash(const std::string& text);
+
+}  // namespace xce::sched
+
+#endif  // XCE_SCHEDULER_POLICY_VIEW_H_
