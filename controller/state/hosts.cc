@@ -1,0 +1,223 @@
+#include "controller/state/hosts.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "controller/state/tables.h"
+#include "xce/errnox.h"
+
+namespace xce::state {
+namespace {
+
+void change(std::vector<Gres>& gres, const std::vector<Gres>& by, int sign) {
+  for (const Gres& item : by) {
+    auto it = std::find_if(gres.begin(), gres.end(), [&](const Gres& g) { return g.name == item.name; });
+    if (it == gres.end()) it = gres.insert(gres.end(), Gres{item.name, 0});
+    it->count += sign * item.count;
+    if (it->count == 0) gres.erase(it);
+  }
+  std::sort(gres.begin(), gres.end(), [](const Gres& a, const Gres& b) { return a.name < b.name; });
+}
+
+HostState reachable_state(const Host& host) { return host.drained ? HostState::kDrained : HostState::kUp; }
+
+std::string no_news(const std::string& host) {
+  return absl::StrCat("host ", host, " is unreachable: waiting for news of the job");
+}
+
+// Tells the host's jobs that it is lost, or takes that back.
+void mark_jobs(Turn& turn, const std::string& host, bool lost) {
+  const std::string reason = no_news(host);
+  for (const JobId id : turn.tables.jobs.of_host(host)) {
+    Job* job = turn.tables.jobs.find(id);
+    if (!has_hosts(job->state) || (!lost && job->reason != reason)) continue;
+    job->reason = lost ? reason : std::string();
+    turn.touch(*job);
+  }
+}
+
+Result check_gres(const std::vector<Gres>& gres) {
+  std::set<std::string> names;
+  for (const Gres& item : gres) {
+    if (item.name.empty() || !names.insert(item.name).second) {
+      return refuse(E_XCE_INVALID, absl::StrCat("each generic resource needs a name of its own, unlike '", item.name, "'"));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+uint32_t count_of(const std::vector<Gres>& gres, const std::string& name) {
+  for (const Gres& item : gres) {
+    if (item.name == name) return item.count;
+  }
+  return 0;
+}
+
+Host* HostTable::find(const std::string& name) {
+  const auto it = hosts_.find(name);
+  return it == hosts_.end() ? nullptr : &it->second;
+}
+
+const Host* HostTable::find(const std::string& name) const {
+  const auto it = hosts_.find(name);
+  return it == hosts_.end() ? nullptr : &it->second;
+}
+
+Host& HostTable::add(const HostAttrs& attrs) {
+  Host& host = hosts_[attrs.name];
+  host.attrs = attrs;
+  const auto removed = removed_outboxes_.find(attrs.name);
+  if (removed != removed_outboxes_.end()) {
+    host.outbox_applied = removed->second;
+    removed_outboxes_.erase(removed);
+  }
+  return host;
+}
+
+void HostTable::remove(const std::string& name) {
+  const auto it = hosts_.find(name);
+  if (it == hosts_.end()) return;
+  if (it->second.outbox_applied) removed_outboxes_[name] = it->second.outbox_applied;
+  shrunk_.erase(name);
+  hosts_.erase(it);
+}
+
+void HostTable::note_size(const Host& host) {
+  const HostAttrs& has = host.attrs;
+  const bool fits = host.used_cpus <= has.cpus && host.used_memory_mb <= has.memory_mb &&
+                    std::all_of(host.used_gres.begin(), host.used_gres.end(),
+                                [&](const Gres& gres) { return gres.count <= count_of(has.gres, gres.name); });
+  if (fits) {
+    shrunk_.erase(has.name);
+  } else {
+    shrunk_.insert(has.name);
+  }
+}
+
+bool HostTable::fits(const Alloc& alloc, bool exclusive) const {
+  const Host* host = find(alloc.host);
+  if (!host || host->state != HostState::kUp || host->drained) return false;
+  if (exclusive_.count(alloc.host) || (exclusive && host->running_jobs != 0)) return false;
+  // Sums in 64 bits: what is asked for comes from outside.
+  if (uint64_t{host->used_cpus} + alloc.cpus > host->attrs.cpus) return false;
+  const uint64_t memory_mb = host->attrs.memory_mb;
+  if (host->used_memory_mb > memory_mb || alloc.memory_mb > memory_mb - host->used_memory_mb) return false;
+  std::set<std::string> names;
+  return std::all_of(alloc.gres.begin(), alloc.gres.end(), [&](const Gres& gres) {
+    const uint64_t used = count_of(host->used_gres, gres.name);
+    return names.insert(gres.name).second && used + gres.count <= count_of(host->attrs.gres, gres.name);
+  });
+}
+
+void HostTable::allocate(const Alloc& alloc, JobId job, bool exclusive) {
+  Host* host = find(alloc.host);
+  host->used_cpus += alloc.cpus;
+  host->used_memory_mb += alloc.memory_mb;
+  change(host->used_gres, alloc.gres, 1);
+  ++host->running_jobs;
+  if (exclusive) exclusive_[alloc.host] = job;
+}
+
+void HostTable::release(const Alloc& alloc, JobId job) {
+  Host* host = find(alloc.host);
+  if (!host) return;
+  host->used_cpus -= alloc.cpus;
+  host->used_memory_mb -= alloc.memory_mb;
+  change(host->used_gres, alloc.gres, -1);
+  --host->running_jobs;
+  if (has_shrunk(alloc.host)) note_size(*host);
+  const auto it = exclusive_.find(alloc.host);
+  if (it != exclusive_.end() && it->second == job) exclusive_.erase(it);
+}
+
+uint64_t HostTable::outbox_applied(const std::string& name) const {
+  if (const Host* host = find(name)) return host->outbox_applied;
+  const auto removed = removed_outboxes_.find(name);
+  return removed == removed_outboxes_.end() ? 0 : removed->second;
+}
+
+JobId HostTable::exclusive_holder(const std::string& name) const {
+  const auto it = exclusive_.find(name);
+  return it == exclusive_.end() ? 0 : it->second;
+}
+
+Result join_host(Turn& turn, const Join& join) {
+  const std::string& name = join.host.name;
+  if (name.empty()) return refuse(E_XCE_INVALID, "a worker joins under its host's name: give one");
+  if (join.host.cpus == 0) return refuse(E_XCE_INVALID, absl::StrCat("host '", name, "' has no CPUs: it needs at least one"));
+  if (Result r = check_gres(join.host.gres); r.status) return r;
+  HostTable& hosts = turn.tables.hosts;
+  Host* host = hosts.find(name);
+  const bool was_lost = host && host->state == HostState::kUnreachable;
+  if (!host) host = &hosts.add(join.host);
+  host->attrs = join.host;
+  hosts.note_size(*host);
+  host->state = reachable_state(*host);
+  host->instance = join.instance;
+  host->joined_ms = turn.now_ms;
+  turn.touch(*host);
+  if (was_lost) mark_jobs(turn, name, /*lost=*/false);
+  Result result;
+  result.revision = turn.index;
+  result.outbox_applied = host->outbox_applied;
+  return result;
+}
+
+Result control_host(Turn& turn, const Command& command, const HostControl& control) {
+  if (!is_privileged(command.who)) return refuse(E_XCE_PERM, "only an administrator may change hosts: ask root");
+  Host* host = turn.tables.hosts.find(control.name);
+  if (!host) return refuse(E_XCE_NOENT, absl::StrCat("there is no host '", control.name, "': list the hosts and name one of them"));
+  switch (control.action) {
+    case HostAction::kDrain:
+      host->drained = true;
+      host->drain_reason = control.reason.substr(0, 1024);
+      if (host->state == HostState::kUp) host->state = HostState::kDrained;
+      break;
+    case HostAction::kResume:
+      host->drained = false;
+      host->drain_reason.clear();
+      if (host->state == HostState::kDrained) host->state = HostState::kUp;
+      break;
+    case HostAction::kRemove:
+      if (host->running_jobs) {
+        return refuse(E_XCE_BUSY, absl::StrCat("host '", control.name, "' still runs ", host->running_jobs,
+                                               " jobs: drain it, wait for them or kill them, then remove it"));
+      }
+      turn.hosts_removed.insert(control.name);
+      turn.tables.hosts.remove(control.name);
+      return {};
+    default:
+      return refuse(E_XCE_INVALID, "no such action on a host: drain, resume or remove it");
+  }
+  turn.touch(*host);
+  return {};
+}
+
+Result update_resvals(Turn& turn, const Command& command, const UpdateResvals& update) {
+  if (command.who.role != Role::kWorker) return refuse(E_XCE_PERM, "only a host's worker may tell its resources");
+  Host* host = turn.tables.hosts.find(command.who.name);
+  if (!host) return refuse(E_XCE_NOENT, absl::StrCat("host '", command.who.name, "' has not joined: join first"));
+  if (Result r = check_gres(update.gres); r.status) return r;
+  if (host->attrs.gres == update.gres) return {};
+  host->attrs.gres = update.gres;
+  turn.tables.hosts.note_size(*host);
+  turn.touch(*host);
+  return {};
+}
+
+Result lose_host(Turn& turn, const Command& command, const HostLost& lost) {
+  if (command.who.role != Role::kController) return refuse(E_XCE_PERM, "only the primary tells that a host is lost");
+  Host* host = turn.tables.hosts.find(lost.name);
+  if (!host) return refuse(E_XCE_NOENT, absl::StrCat("there is no host '", lost.name, "'"));
+  if (host->state == HostState::kUnreachable) return {};
+  host->state = HostState::kUnreachable;
+  turn.touch(*host);
+  mark_jobs(turn, lost.name, /*lost=*/true);
+  return {};
+}
+
+}  // namespace xce::state

@@ -1,0 +1,60 @@
+// Hosts: joining, capacity, draining, loss. PURE.
+// What a host has in use is the sum of the allocations of the jobs that hold it; allocate() and release() keep it so.
+#ifndef XCE_CONTROLLER_STATE_HOSTS_H_
+#define XCE_CONTROLLER_STATE_HOSTS_H_
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "controller/state/jobs.h"
+#include "libxce/model/command.h"
+#include "libxce/model/host.h"
+
+namespace xce::state {
+
+struct Turn;
+
+class HostTable {
+ public:
+  const std::map<std::string, Host>& all() const { return hosts_; }
+  Host* find(const std::string& name);
+  const Host* find(const std::string& name) const;
+
+  Host& add(const HostAttrs& attrs);
+  void remove(const std::string& name);  // its outbox sequence is remembered
+
+  // Whether the host is up and has alloc free. exclusive: for a job that wants the host for itself.
+  bool fits(const Alloc& alloc, bool exclusive) const;
+  void allocate(const Alloc& alloc, JobId job, bool exclusive);
+  void release(const Alloc& alloc, JobId job);
+
+  uint64_t outbox_applied(const std::string& name) const;
+  // The job that has the host for itself, or 0.
+  JobId exclusive_holder(const std::string& name) const;
+  // Whether the host came back, or told, smaller than what its jobs already held: then it may be over-allocated for a while.
+  bool has_shrunk(const std::string& name) const { return shrunk_.count(name) != 0; }
+  void note_size(const Host& host);  // to be called when its attributes changed
+  const std::map<std::string, JobId>& exclusive_holders() const { return exclusive_; }
+  const std::map<std::string, uint64_t>& removed_outboxes() const { return removed_outboxes_; }
+
+ private:
+  std::map<std::string, Host> hosts_;
+  std::map<std::string, JobId> exclusive_;
+  std::set<std::string> shrunk_;
+  // A host that was removed and comes back goes on counting its reports where it left off.
+  std::map<std::string, uint64_t> removed_outboxes_;
+};
+
+uint32_t count_of(const std::vector<Gres>& gres, const std::string& name);
+
+Result join_host(Turn& turn, const Join& join);
+Result control_host(Turn& turn, const Command& command, const HostControl& control);
+Result update_resvals(Turn& turn, const Command& command, const UpdateResvals& update);
+Result lose_host(Turn& turn, const Command& command, const HostLost& lost);
+
+}  // namespace xce::state
+
+#endif  // XCE_CONTROLLER_STATE_HOSTS_H_
