@@ -208,7 +208,7 @@ void View::roll_back(JobId id, uint32_t attempt, int64_t retry_ms) {
   record.planned.reset();
   record.start_ms = 0;
   record.retry_ms = retry_ms;
-  ++record.refusals;
+  if (retry_ms != 0) ++record.refusals;
   place(&record);
 }
 

@@ -90,11 +90,12 @@ class View {
   std::vector<JobId> take_unasked();
   void ask_again(const std::vector<JobId>& ids) { unasked_.insert(ids.begin(), ids.end()); }
   void set_unknown(JobId id);
+  bool has_unasked() const { return !retaking_ && !unasked_.empty(); }
 
   // ---- what is decided here
   // The job holds these hosts from now on. Returns the attempt to dispatch.
   uint32_t start_locally(JobId id, std::vector<Alloc> allocs, int64_t now_ms);
-  // The controller refused that attempt: the job waits again, and is not tried before retry_ms unless its record changes.
+  // That attempt will not be: the job waits again, and is not tried before retry_ms (0: at once) unless its record changes.
   void roll_back(JobId id, uint32_t attempt, int64_t retry_ms);
   // Jobs whose retry time has come are ready again.
   void release_parked(int64_t now_ms);

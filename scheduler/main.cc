@@ -1,0 +1,188 @@
+// xce_scheduler: joins the cluster, decides which waiting job starts where, and publishes its decisions.
+//
+// Threads: main publishes; a picker and an allocator (pipeline/); one waits for signals; libxce has its own.
+#include <CLI/CLI.hpp>
+#include <signal.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+#include <xce/client.h>
+#include <xce/cluster.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <thread>
+
+#include "libxce/base/log.h"
+#include "scheduler/pipeline/pipeline.h"
+#include "scheduler/pipeline/xce_port.h"
+
+namespace {
+
+constexpr char kVersion[] = "0.1.0";
+
+struct Flags {
+  std::string peers = std::string(XCE_DEFAULT_HOST) + ":" + std::to_string(XCE_DEFAULT_PORT);
+  std::string name;
+  std::string log_level = "info";
+  int start_timeout_s = 120;
+};
+
+int64_t wall_ms() {
+  using namespace std::chrono;
+  return duration_cast<milliseconds>(system_clock::now().time_since_epoch()).count();
+}
+
+void log_line(xce::sched::LogLevel level, const std::string& line) {
+  using xce::sched::LogLevel;
+  switch (level) {
+    case LogLevel::kDebug: spdlog::debug("{}", line); break;
+    case LogLevel::kInfo: spdlog::info("{}", line); break;
+    case LogLevel::kWarn: spdlog::warn("{}", line); break;
+    case LogLevel::kError: spdlog::error("{}", line); break;
+  }
+}
+
+void log_of_library(xce_log_level_t level, const char* line, void*) {
+  using xce::sched::LogLevel;
+  log_line(level == XCE_LOG_DEBUG  ? LogLevel::kDebug
+           : level == XCE_LOG_INFO ? LogLevel::kInfo
+           : level == XCE_LOG_WARN ? LogLevel::kWarn
+                                   : LogLevel::kError,
+           std::string("libxce: ") + line);
+}
+
+std::string host_name() {
+  char name[XCE_MAXHOSTNAME_LEN] = "scheduler";
+  gethostname(name, sizeof name - 1);
+  return name;
+}
+
+// One candidate or many, the same way (A1.5). False, with a message on standard error, when the list is unusable.
+bool make_config(const Flags& flags, xce_client_config_t* config) {
+  char error[256] = "";
+  xce_cluster_config_t cluster;
+  if (xce_parse_peers(flags.peers.c_str(), &cluster, error, sizeof error) < 0 ||
+      xce_cluster_config_validate(&cluster, error, sizeof error) < 0) {
+    fprintf(stderr, "xce_scheduler: --peers %s: %s\n", flags.peers.c_str(), error);
+    return false;
+  }
+  xce_client_config_init(config);
+  if (xce_cluster_config_to_client_config(&cluster, config) < 0) return false;
+  config->role = HostRole_scheduler;
+  snprintf(config->name, sizeof config->name, "%s", flags.name.c_str());
+  for (int i = 0; i < config->nmasters; ++i) {
+    spdlog::info("controller candidate {}: {}:{}", i + 1, config->masters[i], config->master_ports[i]);
+  }
+  return true;
+}
+
+// Waits for SIGTERM or SIGINT, and for the first join to succeed in time.
+class Watch {
+ public:
+  Watch(const Flags& flags, xce::sched::Pipeline* pipeline, xce::sched::XcePort* port, const sigset_t& signals)
+      : flags_(flags), pipeline_(pipeline), port_(port), signals_(signals), thread_([this] { run(); }) {}
+  ~Watch() {
+    done_ = true;
+    thread_.join();
+  }
+  bool gave_up() const { return gave_up_; }
+
+ private:
+  void run() {
+    const auto began = std::chrono::steady_clock::now();
+    bool told = false;
+    while (!done_) {
+      const timespec wait = {0, 50'000'000};
+      const int signal = sigtimedwait(&signals_, nullptr, &wait);
+      if (signal > 0) {
+        spdlog::info("{}: stopping", strsignal(signal));
+        return stop();
+      }
+      if (!told && pipeline_->ready()) {
+        told = true;
+        spdlog::info("xce_scheduler ready, joined through {}", port_->current_master());
+      }
+      const auto waited = std::chrono::steady_clock::now() - began;
+      if (!told && flags_.start_timeout_s > 0 && waited > std::chrono::seconds(flags_.start_timeout_s)) {
+        spdlog::error("could not join the cluster within {} s; controllers tried: {}. Is one running there?",
+                      flags_.start_timeout_s, flags_.peers);
+        gave_up_ = true;
+        return stop();
+      }
+    }
+  }
+  void stop() {
+    pipeline_->stop();
+    port_->stop();
+  }
+
+  const Flags& flags_;
+  xce::sched::Pipeline* const pipeline_;
+  xce::sched::XcePort* const port_;
+  const sigset_t signals_;
+  std::atomic<bool> done_{false};
+  std::atomic<bool> gave_up_{false};
+  std::thread thread_;
+};
+
+int run(const Flags& flags) {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);  // before any thread: only Watch takes them
+  signal(SIGPIPE, SIG_IGN);
+
+  xce_client_config_t config;
+  if (!make_config(flags, &config)) return 2;
+  xce_set_log_callback(&log_of_library, nullptr);
+  xce::sched::XcePort port;
+  xce::sched::Pipeline pipeline(&port, xce::sched::PipelineOptions(), &wall_ms, &log_line);
+  const int rc = port.start(config, &pipeline);
+  if (rc < 0 && rc != -E_XCE_NOT_READY) {
+    spdlog::error("cannot start: {}", xce_strerror(rc));
+    return 1;
+  }
+  if (rc < 0) spdlog::warn("no controller answered yet, going on trying: {}", port.last_error());
+  bool gave_up;
+  {
+    Watch watch(flags, &pipeline, &port, signals);
+    pipeline.run();
+    gave_up = watch.gave_up();
+  }
+  port.close();
+  spdlog::info("stopped: {}", pipeline.stats());
+  return gave_up ? 1 : 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Flags flags;
+  flags.name = host_name();
+  CLI::App app("XCE's scheduler: decides which waiting job starts where.", "xce_scheduler");
+  app.set_version_flag("--version", std::string("xce_scheduler ") + kVersion);
+  app.add_option("--peers", flags.peers, "controllers, [name=]host:port[,...]")->envname("XCE_MASTERS")->capture_default_str();
+  app.add_option("--name", flags.name, "name of this scheduler in the cluster")->capture_default_str();
+  app.add_option("--start-timeout-s", flags.start_timeout_s, "give up when not joined by then; 0: never")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("--log-level", flags.log_level, "trace, debug, info, warn, error or off")->capture_default_str();
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& e) {
+    return app.exit(e);
+  } catch (const CLI::ParseError& e) {
+    fprintf(stderr, "xce_scheduler: %s\nTry xce_scheduler --help.\n", e.what());
+    return 2;
+  }
+  if (!xce::log::init("xce_scheduler", flags.log_level)) {
+    fprintf(stderr, "xce_scheduler: --log-level %s is none of trace, debug, info, warn, error, off\n", flags.log_level.c_str());
+    return 2;
+  }
+  return run(flags);
+}

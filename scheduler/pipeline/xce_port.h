@@ -1,0 +1,52 @@
+// ControllerPort over libxce. Events come on the library's own thread, calls are made by the publisher's.
+#ifndef XCE_SCHEDULER_PIPELINE_XCE_PORT_H_
+#define XCE_SCHEDULER_PIPELINE_XCE_PORT_H_
+
+#include <xce/client.h>
+
+#include <string>
+#include <vector>
+
+#include "scheduler/pipeline/controller_port.h"
+
+namespace xce::sched {
+
+class XcePort : public ControllerPort {
+ public:
+  XcePort() = default;
+  ~XcePort() override;
+  XcePort(const XcePort&) = delete;
+  XcePort& operator=(const XcePort&) = delete;
+
+  // Makes the context and starts it; sink must outlive this. 0; -E_XCE_NOT_READY when no controller answered yet (calls go on
+  // trying); other negative values: the config is unusable.
+  int start(const xce_client_config_t& config, PushSink* sink);
+  // Ends calls in flight with -ECANCELED. Any thread.
+  void stop();
+  // Frees the context; no call may be in flight.
+  void close();
+  std::string current_master();
+
+  int join(JoinAnswer* out) override;
+  int dispatch(uint64_t epoch, const std::vector<Dispatch>& items, std::vector<int>* item_status) override;
+  int pend_reasons(uint64_t epoch, const std::vector<PendReason>& items) override;
+  int jobs(const JobFilter& filter, std::vector<Job>* rows, JobId* next_after) override;
+  int history(const JobFilter& filter, std::vector<Job>* rows, JobId* next_after) override;
+  int hosts(std::vector<Host>* out) override;
+  int queues(std::vector<Queue>* out) override;
+  int active_scheduler(std::string* name) override;
+  void heartbeat() override;
+  uint64_t generation() override;
+  std::string last_error() override;
+
+ private:
+  static int on_reconnect(xcecli_ctx_t ctx, void* self);
+  static void on_push(xcecli_ctx_t ctx, const xce_event_t* event, void* self);
+
+  xcecli_ctx_t ctx_ = nullptr;
+  PushSink* sink_ = nullptr;
+};
+
+}  // namespace xce::sched
+
+#endif  // XCE_SCHEDULER_PIPELINE_XCE_PORT_H_
