@@ -1,0 +1,34 @@
+// The command line of xce_controller. PURE but for the resolution of a host name.
+#ifndef XCE_CONTROLLER_OPTIONS_H_
+#define XCE_CONTROLLER_OPTIONS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "controller/service/daemon.h"
+
+namespace xce {
+
+// What a person typed.
+struct Flags {
+  uint64_t id = 0;            // 0: not given
+  bool single = false;
+  std::string peers;          // "1=host:port,..."
+  std::string listen;         // "host:port"; empty: the default
+  std::string advertise;
+  std::string data_dir = "/var/lib/xce/controller";
+  std::vector<std::string> dial;  // "id=host:port"
+  int heartbeat_ms = 30;
+  int election_timeout_ms = 300;
+  uint64_t host_grace_ms = 10000;
+  std::string port_file;
+};
+
+// Makes sense of the flags. InvalidArgument with words that name the flag and the way out.
+absl::StatusOr<service::DaemonOptions> make_options(const Flags& flags);
+
+}  // namespace xce
+
+#endif  // XCE_CONTROLLER_OPTIONS_H_

@@ -1,0 +1,138 @@
+#include "controller/service/daemon.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "spdlog/spdlog.h"
+
+namespace xce::service {
+namespace {
+
+constexpr uint64_t kHandOverMs = 1000;
+constexpr uint64_t kDrainMs = 500;
+constexpr uint64_t kPollMs = 5;
+
+uv_loop_t* init(uv_loop_t* loop) {
+  if (uv_loop_init(loop) != 0) std::abort();  // out of file descriptors at the start
+  return loop;
+}
+
+}  // namespace
+
+Daemon::Daemon(DaemonOptions options)
+    : options_(std::move(options)),
+      consensus_(init(&loop_), options_.consensus, this, this),
+      replica_(&consensus_, &options_.consensus),
+      service_(options_.service, Runner::clock(), &state_, &replica_,
+               [this](std::vector<Outgoing> outgoing) { gateway_.post(std::move(outgoing)); }),
+      runner_(&loop_, &service_),
+      gateway_(options_.limits, [this](std::vector<Inbound> inbound) { runner_.post(std::move(inbound)); }) {
+  uv_signal_init(&loop_, &term_);
+  uv_signal_init(&loop_, &int_);
+  uv_timer_init(&loop_, &timer_);
+  uv_async_init(&loop_, &stopper_, [](uv_async_t* a) { static_cast<Daemon*>(a->data)->begin_stop(); });
+  term_.data = int_.data = timer_.data = stopper_.data = this;
+}
+
+Daemon::~Daemon() {
+  if (phase_ != Phase::kStopped) {
+    end();
+    uv_run(&loop_, UV_RUN_DEFAULT);
+  }
+  if (uv_loop_close(&loop_) != 0) spdlog::error("the consensus loop was not empty at the end");
+}
+
+absl::Status Daemon::start() {
+  absl::Status status = gateway_.listen(options_.listen_host, options_.listen_port);
+  if (!status.ok()) return status;
+  replica_.set_own_address(options_.listen_host, gateway_.port());
+  status = consensus_.start();
+  if (!status.ok()) return status;
+  status = write_port_file();
+  if (!status.ok()) return status;
+  if (options_.catch_signals) {
+    const auto on_signal = [](uv_signal_t* s, int number) {
+      spdlog::info("{}: stopping", number == SIGTERM ? "SIGTERM" : "SIGINT");
+      static_cast<Daemon*>(s->data)->begin_stop();
+    };
+    uv_signal_start(&term_, on_signal, SIGTERM);
+    uv_signal_start(&int_, on_signal, SIGINT);
+  }
+  gateway_.start();
+  spdlog::info("xce_controller ready on {}:{} (node {} of {})", options_.listen_host, gateway_.port(),
+               options_.consensus.self, options_.consensus.peers.size());
+  return absl::OkStatus();
+}
+
+absl::Status Daemon::write_port_file() const {
+  if (options_.port_file.empty()) return absl::OkStatus();
+  const std::string temporary = absl::StrCat(options_.port_file, ".", getpid(), ".tmp");
+  std::FILE* file = std::fopen(temporary.c_str(), "we");
+  bool ok = file != nullptr && std::fprintf(file, "%d\n", int{gateway_.port()}) > 0;
+  if (file != nullptr) ok = std::fclose(file) == 0 && ok;
+  ok = ok && std::rename(temporary.c_str(), options_.port_file.c_str()) == 0;
+  return ok ? absl::OkStatus() : absl::UnavailableError(absl::StrCat("cannot write --port-file ", options_.port_file));
+}
+
+void Daemon::run() { uv_run(&loop_, UV_RUN_DEFAULT); }
+
+void Daemon::stop() { uv_async_send(&stopper_); }
+
+void Daemon::apply(uint64_t index, uint64_t, std::string_view entry) { service_.apply(index, entry); }
+
+void Daemon::on_role(const consensus::RoleInfo& role) { service_.role_changed(role_view(role)); }
+
+void Daemon::on_fatal(absl::Status status) { service_.failed(std::string(status.message())); }
+
+// ---- the end -----------------------------------------------------------------------------------------------------------
+
+void Daemon::begin_stop() {
+  if (phase_ != Phase::kServing) {
+    spdlog::warn("asked again to stop: leaving at once");
+    std::_Exit(1);
+  }
+  if (consensus_.role().role != consensus::Role::kLeader || options_.consensus.peers.size() < 2) {
+    drain();
+    return;
+  }
+  phase_ = Phase::kHandingOver;
+  uv_timer_start(&timer_, [](uv_timer_t* t) { static_cast<Daemon*>(t->data)->drain(); }, kHandOverMs, 0);
+  consensus_.transfer(0, [this](absl::Status status) {
+    if (!status.ok()) spdlog::warn("the primary role could not be handed over: {}", std::string(status.message()));
+    drain();
+  });
+}
+
+void Daemon::drain() {
+  if (phase_ >= Phase::kDraining) return;
+  phase_ = Phase::kDraining;
+  gateway_.post({StopAccepting{}});
+  service_.end_pushes();
+  drain_until_ms_ = uv_hrtime() / 1000000 + kDrainMs;
+  uv_timer_start(&timer_, [](uv_timer_t* t) { static_cast<Daemon*>(t->data)->drained_or_not_yet(); }, kPollMs, kPollMs);
+}
+
+void Daemon::drained_or_not_yet() {
+  if (!service_.idle() && uv_hrtime() / 1000000 < drain_until_ms_) return;
+  end();
+}
+
+void Daemon::end() {
+  if (phase_ == Phase::kStopped) return;
+  phase_ = Phase::kStopped;
+  consensus_.stop();   // answers whoever still waits
+  runner_.close();     // hands the last answers to the gateway
+  gateway_.stop();
+  uv_close(reinterpret_cast<uv_handle_t*>(&term_), nullptr);
+  uv_close(reinterpret_cast<uv_handle_t*>(&int_), nullptr);
+  uv_close(reinterpret_cast<uv_handle_t*>(&timer_), nullptr);
+  uv_close(reinterpret_cast<uv_handle_t*>(&stopper_), nullptr);
+  spdlog::info("stopped");
+}
+
+}  // namespace xce::service

@@ -1,0 +1,75 @@
+// The controller, put together: consensus, state, service and gateway, started and stopped in order.
+// Thread: the caller's, which becomes the consensus thread in run(); stop() from any thread.
+#ifndef XCE_CONTROLLER_SERVICE_DAEMON_H_
+#define XCE_CONTROLLER_SERVICE_DAEMON_H_
+
+#include <uv.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "controller/consensus/consensus.h"
+#include "controller/service/connection.h"
+#include "controller/service/gateway.h"
+#include "controller/service/real_replica.h"
+#include "controller/service/runner.h"
+#include "controller/service/service.h"
+#include "controller/state/state.h"
+
+namespace xce::service {
+
+struct DaemonOptions {
+  std::string listen_host = "127.0.0.1";  // an IP address
+  uint16_t listen_port = 9990;            // 0: any free one
+  std::string port_file;                  // gets the port once it listens; empty: none
+  consensus::Options consensus;
+  ServiceOptions service;
+  Limits limits;
+  bool catch_signals = true;              // SIGTERM and SIGINT stop it gracefully
+};
+
+class Daemon : private consensus::StateMachine, private consensus::Listener {
+ public:
+  explicit Daemon(DaemonOptions options);
+  ~Daemon() override;
+
+  // Listens, reads the log, starts to take part. Errors are in words for the person who started it.
+  absl::Status start();
+  uint16_t port() const { return gateway_.port(); }
+  // Serves until a signal or stop(). Hands the primary role over first and answers what is under way.
+  void run();
+  void stop();  // any thread
+
+ private:
+  enum class Phase { kServing, kHandingOver, kDraining, kStopped };
+
+  void apply(uint64_t index, uint64_t term, std::string_view entry) override;
+  void on_role(const consensus::RoleInfo& role) override;
+  void on_fatal(absl::Status status) override;
+  void begin_stop();
+  void drain();
+  void drained_or_not_yet();
+  void end();
+  absl::Status write_port_file() const;
+
+  const DaemonOptions options_;
+  uv_loop_t loop_;
+  state::State state_;
+  consensus::Consensus consensus_;
+  RealReplica replica_;
+  Service service_;
+  Runner runner_;
+  Gateway gateway_;
+  uv_signal_t term_, int_;
+  uv_async_t stopper_;
+  uv_timer_t timer_;
+  Phase phase_ = Phase::kServing;
+  uint64_t drain_until_ms_ = 0;
+};
+
+}  // namespace xce::service
+
+#endif  // XCE_CONTROLLER_SERVICE_DAEMON_H_

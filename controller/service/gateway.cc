@@ -1,0 +1,307 @@
+#include "controller/service/gateway.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <type_traits>
+
+#include "absl/strings/str_cat.h"
+#include "controller/service/wire.h"
+#include "spdlog/spdlog.h"
+#include "xce/errnox.h"
+
+namespace xce::service {
+namespace {
+
+constexpr int kBacklog = 1024;
+constexpr uint64_t kSweepMs = 200;
+
+}  // namespace
+
+Gateway::Gateway(Limits limits, Inlet inbound) : limits_(limits), inlet_(std::move(inbound)) {
+  if (uv_loop_init(&loop_) != 0) std::abort();  // out of file descriptors at the start
+  mailbox_.open(&loop_, [this](std::vector<Outgoing> outgoing) { take(std::move(outgoing)); });
+  uv_timer_init(&loop_, &sweeper_);
+  uv_prepare_init(&loop_, &before_wait_);
+  sweeper_.data = before_wait_.data = this;
+  uv_timer_start(&sweeper_, [](uv_timer_t* t) { static_cast<Gateway*>(t->data)->sweep(); }, kSweepMs, kSweepMs);
+  uv_unref(reinterpret_cast<uv_handle_t*>(&before_wait_));
+  uv_prepare_start(&before_wait_, [](uv_prepare_t* p) { static_cast<Gateway*>(p->data)->turn(); });
+}
+
+Gateway::~Gateway() {
+  stop();
+  if (uv_loop_close(&loop_) != 0) spdlog::error("the client loop was not empty at the end");
+}
+
+absl::Status Gateway::listen(const std::string& host, uint16_t port) {
+  sockaddr_storage address;
+  auto* generic = reinterpret_cast<sockaddr*>(&address);
+  if (uv_ip4_addr(host.c_str(), port, reinterpret_cast<sockaddr_in*>(&address)) != 0 &&
+      uv_ip6_addr(host.c_str(), port, reinterpret_cast<sockaddr_in6*>(&address)) != 0)
+    return absl::InvalidArgumentError(absl::StrCat(host, " is no IP address"));
+  uv_tcp_init(&loop_, &listener_);
+  listener_.data = this;
+  listening_ = true;
+  int rc = uv_tcp_bind(&listener_, generic, 0);
+  if (rc == 0) rc = uv_listen(reinterpret_cast<uv_stream_t*>(&listener_), kBacklog, on_connection);
+  if (rc == UV_EADDRINUSE)
+    return absl::AlreadyExistsError(
+        absl::StrCat("port ", port, " on ", host, " is in use: another controller? use --listen"));
+  if (rc != 0) return absl::InvalidArgumentError(absl::StrCat("cannot listen on ", host, ":", port, ": ", uv_strerror(rc)));
+  int length = sizeof address;
+  uv_tcp_getsockname(&listener_, generic, &length);
+  port_ = ntohs(address.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6*>(&address)->sin6_port
+                                              : reinterpret_cast<sockaddr_in*>(&address)->sin_port);
+  return absl::OkStatus();
+}
+
+void Gateway::start() {
+  thread_ = std::thread([this] { run(); });
+}
+
+void Gateway::run() {
+  uv_run(&loop_, UV_RUN_DEFAULT);  // until finish() and the end of the last connection
+  uv_close(reinterpret_cast<uv_handle_t*>(&sweeper_), nullptr);
+  uv_close(reinterpret_cast<uv_handle_t*>(&before_wait_), nullptr);
+  uv_run(&loop_, UV_RUN_DEFAULT);
+}
+
+void Gateway::stop() {
+  if (finishing_) return;
+  if (thread_.joinable()) {
+    post({Finish{}});
+    thread_.join();
+  } else {  // never started
+    finish();
+    run();
+  }
+}
+
+// ---- connections -------------------------------------------------------------------------------------------------------
+
+void Gateway::on_connection(uv_stream_t* server, int status) {
+  if (status == 0) static_cast<Gateway*>(server->data)->accept();
+}
+
+void Gateway::accept() {
+  const ConnId id = ++last_id_;
+  auto owned = std::make_unique<Connection>(&loop_, static_cast<ConnectionOwner*>(this), &limits_, id);
+  Connection* connection = owned.get();
+  connections_[id] = std::move(owned);
+  if (connection->accept(reinterpret_cast<uv_stream_t*>(&listener_)) != 0) {
+    connection->close();
+    return;
+  }
+  ++by_address_[connection->address()];
+  if (!let_in(connection)) connection->close();
+}
+
+bool Gateway::let_in(Connection* connection) {
+  if (connections_.size() > limits_.connections) {
+    spdlog::warn("connection from {} refused: {} connections are open", connection->address(), limits_.connections);
+    return false;
+  }
+  if (!connection->loopback() && by_address_[connection->address()] > limits_.connections_an_address) {
+    spdlog::warn("connection from {} refused: it has {} already", connection->address(), limits_.connections_an_address);
+    return false;
+  }
+  return true;
+}
+
+bool Gateway::may_be_client(Connection* connection) {
+  const size_t places = limits_.connections > limits_.reserved_for_peers ? limits_.connections - limits_.reserved_for_peers : 1;
+  if (connections_.size() <= places) return true;
+  spdlog::warn("client from {} refused: {} connections are open and the rest is kept for controllers",
+               connection->address(), places);
+  connection->close();
+  return false;
+}
+
+void Gateway::on_closed(Connection* connection) {
+  if (connection->known) inbound_.push_back(Closed{connection->id()});
+  const auto count = by_address_.find(connection->address());
+  if (count != by_address_.end() && --count->second == 0) by_address_.erase(count);
+  connections_.erase(connection->id());
+}
+
+Connection* Gateway::find(ConnId id) {
+  const auto it = connections_.find(id);
+  return it == connections_.end() || it->second->closing() ? nullptr : it->second.get();
+}
+
+// ---- input -------------------------------------------------------------------------------------------------------------
+
+void Gateway::on_peer(int fd, std::string already_read) { inbound_.push_back(PeerConnection{fd, std::move(already_read)}); }
+
+void Gateway::on_bad_input(Connection* connection, const std::string& why) {
+  spdlog::warn("connection {} from {} closed: {}", connection->id(), connection->address(), why);
+  if (connection->phase() == Connection::Phase::kPreamble) {
+    connection->close();
+    return;
+  }
+  refuse(connection, 0, E_XCE_INVALID, why);
+  connection->close_after_flush();
+}
+
+void Gateway::on_frame(Connection* connection, const std::vector<uint64_t>& payload) {
+  Decoded decoded;
+  Request& request = decoded.request;
+  const absl::Status status = decode_request(payload, &decoded);
+  if (!status.ok()) {
+    if (request.seq == 0 || connection->who() == nullptr) {
+      on_bad_input(connection, std::string(status.message()));
+      return;
+    }
+    refuse(connection, request.seq, E_XCE_INVALID, std::string(status.message()));
+    return;
+  }
+  if (request.ask == Ask::kHello) {
+    if (!take_hello(connection, &request, decoded.hello)) return;
+  } else if (connection->who() == nullptr) {
+    refuse(connection, request.seq, E_XCE_AUTH, "the first request of a connection must be hello: it says who asks");
+    connection->close_after_flush();
+    return;
+  }
+  if (connection->in_flight >= limits_.requests_in_flight) {
+    refuse(connection, request.seq, E_XCE_BUSY,
+           absl::StrCat("this connection has ", limits_.requests_in_flight, " requests in flight: wait for some answers"));
+    return;
+  }
+  if (!is_one_way(request.ask)) ++connection->in_flight;
+  if (request.deadline_ms != 0) request.deadline_ms += uv_hrtime() / 1000000;
+  request.conn = connection->id();
+  request.who = connection->who();
+  request.flow = connection->flow();
+  connection->known = true;
+  inbound_.push_back(std::move(request));
+}
+
+bool Gateway::take_hello(Connection* connection, Request* request, const Identity& hello) {
+  const auto& who = connection->who();
+  std::string wrong;
+  if (hello.role == Role::kNone || hello.role == Role::kController)
+    wrong = absl::StrCat("hello with role ", name_of(hello.role), ": clients are user, worker, scheduler or apiserver");
+  else if (hello.role == Role::kWorker && hello.name.empty())
+    wrong = "hello of a worker must name its host";
+  else if (who && (who->role != hello.role || who->name != hello.name))
+    wrong = "a connection cannot change its role or name: open another one";
+  else if (who && who->role != Role::kApiserver && (who->user != hello.user || who->uid != hello.uid))
+    wrong = "a connection cannot change its user: open another one";
+  if (wrong.empty()) {
+    connection->open(std::make_shared<const Identity>(hello));
+    return true;
+  }
+  refuse(connection, request->seq, E_XCE_AUTH, std::move(wrong));
+  if (!who) connection->close_after_flush();
+  return false;
+}
+
+// ---- output ------------------------------------------------------------------------------------------------------------
+
+void Gateway::refuse(Connection* connection, uint64_t seq, int32_t status, std::string message) {
+  Answer answer;
+  answer.seq = seq;
+  answer.status = status;
+  answer.message = std::move(message);
+  answer.outcome = kNotApplied;
+  send(connection, encode_answer(answer));
+}
+
+void Gateway::send(Connection* connection, std::string_view payload) {
+  if (!connection->dirty) {
+    connection->dirty = true;
+    dirty_.push_back(connection->id());
+  }
+  connection->send(payload);
+}
+
+void Gateway::take(std::vector<Outgoing> outgoing) {
+  for (Outgoing& each : outgoing) {
+    if (const auto* answer = std::get_if<Answer>(&each)) take_answer(*answer);
+    if (const auto* delivery = std::get_if<push::Delivery>(&each)) take_delivery(*delivery);
+    if (const auto* order = std::get_if<CloseConn>(&each)) take_close(*order);
+    if (std::holds_alternative<StopAccepting>(each) && listening_) {
+      listening_ = false;
+      uv_close(reinterpret_cast<uv_handle_t*>(&listener_), nullptr);
+    }
+    if (std::holds_alternative<Finish>(each)) finish();
+  }
+  encoded_batch_.reset();
+}
+
+void Gateway::take_answer(const Answer& answer) {
+  Connection* connection = find(answer.conn);
+  if (connection == nullptr) return;
+  if (answer.counted && connection->in_flight > 0) --connection->in_flight;
+  send(connection, encode_answer(answer));
+}
+
+void Gateway::take_delivery(const push::Delivery& delivery) {
+  if (encoded_batch_ != delivery.batch) {
+    encoded_ = encode_push(*delivery.batch);
+    encoded_batch_ = delivery.batch;
+  }
+  if (encoded_.size() > net::kMaxFrame) {
+    spdlog::error("a push of {} bytes does not fit a frame: its consumers must take the state anew", encoded_.size());
+    for (ConnId id : delivery.to)
+      if (Connection* connection = find(id)) connection->close();
+    return;
+  }
+  for (ConnId id : delivery.to) {
+    Connection* connection = find(id);
+    if (connection == nullptr) continue;
+    connection->flow()->bytes -= delivery.batch->estimated_bytes;  // the hub's guess makes way for what it is
+    send(connection, encoded_);
+  }
+}
+
+void Gateway::take_close(const CloseConn& order) {
+  Connection* connection = find(order.conn);
+  if (connection == nullptr) return;
+  if (!order.why.empty())
+    spdlog::warn("connection {} from {} closed: {}", order.conn, connection->address(), order.why);
+  if (order.flush)
+    connection->close_after_flush();
+  else
+    connection->close();
+}
+
+void Gateway::turn() {
+  for (ConnId id : dirty_) {
+    Connection* connection = find(id);
+    if (connection == nullptr) continue;
+    connection->dirty = false;
+    connection->flush();
+  }
+  dirty_.clear();
+  if (!inbound_.empty()) {
+    inlet_(std::move(inbound_));
+    inbound_.clear();
+  }
+}
+
+void Gateway::sweep() {
+  const uint64_t now = uv_now(&loop_);
+  for (auto& [id, connection] : connections_) {
+    if (connection->closing()) continue;
+    const char* why = connection->check_deadlines(now);
+    if (why != nullptr) spdlog::warn("connection {} from {} closed: it {} in time", id, connection->address(), why);
+  }
+}
+
+void Gateway::finish() {
+  if (finishing_) return;
+  finishing_ = true;
+  if (listening_) uv_close(reinterpret_cast<uv_handle_t*>(&listener_), nullptr);
+  listening_ = false;
+  for (auto& [id, connection] : connections_) {
+    connection->dirty = false;
+    connection->close_after_flush();
+  }
+  // The sweeper goes on until the last connection is closed; then nothing keeps the loop alive.
+  uv_unref(reinterpret_cast<uv_handle_t*>(&sweeper_));
+  mailbox_.close();
+}
+
+}  // namespace xce::service

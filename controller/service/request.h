@@ -1,0 +1,88 @@
+// What the client I/O thread hands to the consensus thread: requests as values, with who asks. PURE.
+#ifndef XCE_CONTROLLER_SERVICE_REQUEST_H_
+#define XCE_CONTROLLER_SERVICE_REQUEST_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "controller/push/batch.h"
+#include "libxce/model/command.h"
+
+namespace xce::service {
+
+using push::ConnId;
+
+// The operations of client.capnp's Op, with its numbers.
+enum class Ask : uint16_t {
+  kNop, kHello, kJobList, kJobInfo, kJobHist, kWorkerList, kQueueList, kUserList, kResList, kResVal, kClusterConf,
+  kClusterStatus, kJobLog, kJoin, kJobSubmit, kJobCtrl, kQueueCtrl, kHostCtrl, kUpdateResvals, kRunTask, kJobDispatch,
+  kSetPendReason, kSchedAdmin, kMemberCtrl, kNotify, kHeartbeat, kWakeup, kSubscribe, kUnsubscribe, kBackup, kTick,
+  kHostLost, kJobLogData,
+};
+inline constexpr int kAsks = 33;
+const char* name_of(Ask ask);                // "jobSubmit", ...
+constexpr bool is_write(Ask ask) {           // becomes a command of the replicated log
+  return (ask >= Ask::kJoin && ask <= Ask::kSetPendReason && ask != Ask::kRunTask) || ask == Ask::kNotify;
+}
+constexpr bool is_read(Ask ask) {            // answered from the state, after a barrier
+  return ask >= Ask::kJobList && ask <= Ask::kResVal;
+}
+constexpr bool is_one_way(Ask ask) {         // no reply when all is well
+  return ask == Ask::kNotify || ask == Ask::kHeartbeat || ask == Ask::kWakeup || ask == Ask::kJobLogData;
+}
+
+struct LogRequest {
+  JobId job = 0;
+  Stream stream = Stream::kStdout;
+  uint64_t offset = 0;
+  uint32_t limit = 0;
+};
+struct LogChunk {
+  uint64_t query_id = 0;
+  int32_t status = 0;
+  std::string data;
+  uint64_t offset = 0;
+  bool eof = false;
+  std::string message;
+};
+struct MemberControl {
+  enum Action : uint8_t { kAdd, kRemove, kReplace, kTransfer } action = kAdd;
+  uint64_t node_id = 0;
+  std::string host;
+  uint16_t port = 0;
+};
+
+struct Request {
+  ConnId conn = 0;
+  uint64_t seq = 0;
+  ClientId client;
+  uint64_t op_seq = 0;
+  uint64_t lowest_unanswered = 0;
+  Index birth = 0;
+  uint64_t deadline_ms = 0;  // on the clock of now_ms() (uv_hrtime), 0: none
+  bool resent = false;
+  bool stale_ok = false;
+  Ask ask = Ask::kNop;
+  // Of writes an Op; of jobList and jobHist a JobFilter; of jobInfo and subscribe a number; of resVal and schedAdmin a text.
+  std::variant<std::monostate, Op, JobFilter, uint64_t, std::string, LogRequest, LogChunk, MemberControl> what;
+  std::shared_ptr<const Identity> who;
+  std::shared_ptr<push::Flow> flow;
+};
+
+struct Closed {  // the connection is gone; nothing can be sent to it any more
+  ConnId conn = 0;
+};
+struct PeerConnection {  // another controller connected; the receiver owns fd
+  int fd = -1;
+  std::string already_read;  // bytes read so far, the preamble first
+};
+struct Drained {};  // a connection that held up its pushes can take more
+
+using Inbound = std::variant<Request, Closed, PeerConnection, Drained>;
+
+}  // namespace xce::service
+
+#endif  // XCE_CONTROLLER_SERVICE_REQUEST_H_

@@ -1,0 +1,362 @@
+// Service: the requests, one by one.
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "controller/service/reads.h"
+#include "controller/service/service.h"
+#include "spdlog/spdlog.h"
+#include "xce/errnox.h"
+
+namespace xce::service {
+namespace {
+
+constexpr uint32_t kMaxLogBytes = 1024 * 1024;
+
+const char* word(NodeRole role) {
+  switch (role) {
+    case NodeRole::kLeader: return "leader";
+    case NodeRole::kFollower: return "follower";
+    case NodeRole::kCandidate: return "candidate";
+    case NodeRole::kUnavailable: break;
+  }
+  return "unknown";
+}
+
+}  // namespace
+
+Answer Service::answer_to(const Request& request) const {
+  Answer answer;
+  answer.conn = request.conn;
+  answer.seq = request.seq;
+  answer.term = role_.term;
+  answer.index = state_->applied();
+  answer.cluster_id = replica_->cluster_id();
+  answer.counted = !is_one_way(request.ask);
+  return answer;
+}
+
+void Service::answer_status(const Request& request, int32_t status, std::string message) {
+  Answer failed = answer_to(request);
+  failed.status = status;
+  failed.message = std::move(message);
+  failed.outcome = kNotApplied;
+  answer(std::move(failed));
+}
+
+void Service::fill_refusal(Answer* answer) const {
+  const uint64_t self = options_.node_id;
+  answer->term = role_.term;
+  answer->index = state_->applied();
+  answer->cluster_id = replica_->cluster_id();
+  answer->outcome = kNotApplied;
+  answer->status = E_XCE_NOT_READY;
+  if (disk_ != "ok") {
+    answer->message = absl::StrCat("node ", self, " does not serve: ", disk_);
+    return;
+  }
+  switch (role_.role) {
+    case NodeRole::kLeader:
+      answer->message = absl::StrCat("node ", self, " was just elected and is catching up; try again");
+      return;
+    case NodeRole::kCandidate:
+      answer->message = absl::StrCat("node ", self, " is electing a primary; try again");
+      return;
+    case NodeRole::kUnavailable:
+      answer->message = absl::StrCat("node ", self, " is starting; try again");
+      return;
+    case NodeRole::kFollower: break;
+  }
+  if (role_.leader != 0 && role_.leader != self &&
+      replica_->address_of(role_.leader, &answer->redirect_host, &answer->redirect_port)) {
+    answer->status = E_XCE_REDIRECT;
+    answer->message = absl::StrCat("node ", self, " is a standby; the primary is node ", role_.leader, " at ",
+                                   answer->redirect_host, ":", answer->redirect_port);
+    return;
+  }
+  answer->status = E_XCE_NOMASTER;
+  answer->message = absl::StrCat("node ", self, " is a standby and knows of no primary; try again");
+}
+
+void Service::refuse(const Request& request) {
+  Answer refusal = answer_to(request);
+  fill_refusal(&refusal);
+  if (request.ask == Ask::kHello) refusal.body = hello_body(request);  // who this is, all the same
+  answer(std::move(refusal));
+}
+
+// ---- hello, subscriptions ----------------------------------------------------------------------------------------------
+
+HelloBody Service::hello_body(const Request& request) const {
+  HelloBody body;
+  body.node_id = options_.node_id;
+  body.applied = state_->applied();
+  body.server_ms = clock_.wall_ms();
+  body.scheduler_epoch = state_->scheduler().epoch;
+  const auto conn = conns_.find(request.conn);
+  body.joined = conn != conns_.end() && conn->second.joined && hub_.subscribed(request.conn);
+  if (request.who->role == Role::kWorker) {
+    body.outbox_applied = state_->outbox_applied(request.who->name);
+    body.host_known = state_->hosts().count(request.who->name) > 0;
+  }
+  return body;
+}
+
+// A worker's hello renews the leases of its jobs, so it must be answered by who is still the primary: after a barrier.
+void Service::hello(const Request& request) {
+  if (request.who->role == Role::kWorker)
+    read(request);
+  else
+    answer_now(request);
+}
+
+void Service::subscribe(const Request& request) {
+  const auto conn = conns_.find(request.conn);
+  if (conn == conns_.end()) return;
+  hub_.subscribe(request.conn, request.who->role, request.who->name, conn->second.flow,
+                 std::get<uint64_t>(request.what));
+  answer(answer_to(request));
+}
+
+void Service::joined(ConnId id) {
+  const auto conn = conns_.find(id);
+  if (conn == conns_.end()) return;  // it is gone meanwhile
+  conn->second.joined = true;
+  hub_.join(id, conn->second.who->role, conn->second.who->name, conn->second.flow);
+  spdlog::info("{} {} joined", name_of(conn->second.who->role), conn->second.who->name);
+}
+
+// ---- writes ------------------------------------------------------------------------------------------------------------
+
+void Service::write(Request request) {
+  Command command;
+  command.client = request.client;
+  command.op_seq = request.op_seq;
+  command.lowest_unanswered = request.lowest_unanswered;
+  command.birth = request.birth;
+  command.resent = request.resent;
+  command.who = *request.who;
+  command.op = std::move(std::get<Op>(request.what));
+  // Identity is the connection's; what the request claims about its sender is only taken from those who speak for others.
+  if (auto* join = std::get_if<Join>(&command.op)) {
+    if (join->role != request.who->role) {
+      answer_status(request, E_XCE_INVALID,
+                    absl::StrCat("join as ", name_of(join->role), " on a connection of role ", name_of(request.who->role)));
+      return;
+    }
+    if (join->role == Role::kWorker) join->host.name = request.who->name;
+  }
+  if (auto* notify = std::get_if<Notify>(&command.op)) notify->host = request.who->name;
+  if (auto* spec = std::get_if<JobSpec>(&command.op)) {
+    if (request.who->role == Role::kUser || spec->user.empty()) {
+      spec->user = request.who->user;
+      spec->uid = request.who->uid;
+      spec->gid = request.who->gid;
+    }
+  }
+  writes_.add(std::move(command), Waiter{request.conn, request.seq, request.ask, request.deadline_ms});
+}
+
+void Service::written(const Waiter& waiter, const Writes::Fate& fate) {
+  if (waiter.conn == 0) return;
+  Answer reply;
+  reply.conn = waiter.conn;
+  reply.seq = waiter.seq;
+  reply.term = role_.term;
+  reply.index = state_->applied();
+  reply.cluster_id = replica_->cluster_id();
+  reply.outcome = kNotApplied;
+  reply.counted = !is_one_way(waiter.ask);
+  switch (fate.kind) {
+    case Writes::Fate::kResult:
+      reply.index = fate.index;
+      fill_result(waiter, *fate.result, &reply);
+      if (is_one_way(waiter.ask)) return;
+      break;
+    case Writes::Fate::kTooLate:
+      reply.status = E_XCE_NOT_READY;
+      reply.message = "the caller's deadline passed before the write could be proposed";
+      break;
+    case Writes::Fate::kBusy:
+      reply.status = E_XCE_BUSY;
+      reply.message = "more writes are under way than the disks keep up with; try again";
+      break;
+    case Writes::Fate::kNotApplied:
+      if (serving()) {
+        reply.status = E_XCE_NOT_READY;
+        reply.message = "the write was not accepted by the log (leadership is being handed over?); try again";
+      } else {
+        fill_refusal(&reply);
+        if (disk_ == "ok") reply.status = E_XCE_STANDBY;
+      }
+      break;
+    case Writes::Fate::kUnknown:
+      reply.status = E_XCE_OUTCOME_UNKNOWN;
+      reply.message = "this node lost the primary role after proposing the write: it may or may not be applied";
+      reply.outcome = kUnknown;
+      break;
+  }
+  answer(std::move(reply));
+}
+
+void Service::fill_result(const Waiter& waiter, const Result& result, Answer* answer) {
+  answer->status = result.status;
+  answer->message = result.message;
+  answer->outcome = result.status == 0                           ? kNone
+                    : result.status == E_XCE_OUTCOME_UNKNOWN ? kUnknown
+                                                              : kNotApplied;
+  const bool ok = result.status == 0;
+  switch (waiter.ask) {
+    case Ask::kJoin:
+      if (!ok) break;
+      joined(waiter.conn);
+      answer->body = JoinedBody{result.revision, result.epoch, result.active, result.outbox_applied};
+      break;
+    case Ask::kJobSubmit:
+      if (ok || result.status == E_XCE_DUP_JOB) answer->body = SubmittedBody{result.job, result.count, result.existing};
+      break;
+    case Ask::kJobCtrl:
+    case Ask::kSetPendReason:
+      if (ok) answer->body = AffectedBody{result.count};
+      break;
+    case Ask::kJobDispatch:
+      if (ok) answer->body = result.item_status;
+      break;
+    default: break;
+  }
+}
+
+// ---- reads -------------------------------------------------------------------------------------------------------------
+
+void Service::read(Request request) { barrier_reads_.push_back(std::move(request)); }
+
+void Service::barrier_done(std::vector<Request> reads, bool leader) {
+  for (Request& request : reads) {
+    if (leader && serving()) {
+      ready_reads_.push_back(std::move(request));
+      continue;
+    }
+    Answer lost = answer_to(request);
+    fill_refusal(&lost);
+    if (disk_ == "ok" && lost.status != E_XCE_NOT_READY) lost.status = E_XCE_STANDBY;
+    answer(std::move(lost));
+  }
+}
+
+void Service::answer_now(const Request& request) {
+  if (request.ask == Ask::kJobLog) {
+    ask_worker(request);
+    return;
+  }
+  Answer reply = answer_to(request);
+  if (request.ask == Ask::kHello)
+    reply.body = hello_body(request);
+  else
+    answer_read(*state_, request, &reply);
+  answer(std::move(reply));
+}
+
+void Service::cluster(const Request& request) {
+  ClusterView view;
+  replica_->describe(&view);
+  view.node_id = options_.node_id;
+  view.role = word(role_.role);
+  view.leader_id = role_.leader;
+  view.term = role_.term;
+  view.applied = state_->applied();
+  view.uptime_ms = static_cast<int64_t>((clock_.monotonic_us() - started_us_) / 1000);
+  const auto stats = state_->stats();
+  view.jobs_pending = stats.pending;
+  view.jobs_running = stats.running;
+  view.jobs_finished = stats.finished;
+  view.sessions = stats.sessions;
+  view.last_election_ms = last_election_ms_;
+  view.last_election_took_ms = last_election_took_ms_;
+  view.ready = serving();
+  view.disk = disk_;
+  view.scheduler = state_->scheduler().name;
+  for (NodeView& node : view.nodes) {
+    if (node.id == options_.node_id)
+      node.role = view.role;
+    else
+      node.role = node.id == role_.leader ? "leader" : node.connected ? "follower" : "unknown";
+  }
+  Answer reply = answer_to(request);
+  if (request.ask == Ask::kClusterConf)
+    reply.body = ClusterConfBody{std::move(view)};
+  else
+    reply.body = std::move(view);
+  answer(std::move(reply));
+}
+
+void Service::transfer(const Request& request) {
+  const auto& member = std::get<MemberControl>(request.what);
+  if (member.action != MemberControl::kTransfer) {
+    answer_status(request, E_XCE_INVALID, absl::StrCat("changing the members is not supported by version ", kVersion));
+    return;
+  }
+  if (request.who->uid != 0 && request.who->uid != options_.operator_uid) {
+    answer_status(request, E_XCE_PERM, "only root and the user that runs the controller may hand over the primary role");
+    return;
+  }
+  std::string host;
+  uint16_t port = 0;
+  if (member.node_id != 0 && !replica_->address_of(member.node_id, &host, &port)) {
+    answer_status(request, E_XCE_NOENT, absl::StrCat("no node ", member.node_id));
+    return;
+  }
+  spdlog::info("handing the primary role over, as asked by {}", request.who->user);
+  replica_->transfer(member.node_id, [this, request](bool done) {
+    if (done)
+      answer(answer_to(request));
+    else
+      answer_status(request, E_XCE_BUSY, "no other node could take the primary role now; see 'xce cluster status'");
+  });
+}
+
+// ---- a job's output ----------------------------------------------------------------------------------------------------
+
+void Service::ask_worker(const Request& request) {
+  const auto& what = std::get<LogRequest>(request.what);
+  const Job* job = state_->job(what.job);
+  if (job == nullptr) {
+    answer_status(request, E_XCE_NOENT, absl::StrCat("no job ", what.job));
+    return;
+  }
+  if (!may_see(*job, *request.who)) {
+    answer_status(request, E_XCE_PERM, absl::StrCat("job ", what.job, " is ", job->spec.user, "'s"));
+    return;
+  }
+  if (job->allocs.empty()) {
+    answer_status(request, E_XCE_NOENT,
+                  absl::StrCat("job ", what.job, " has not run yet (it is ", name_of(job->state), "): it has no output"));
+    return;
+  }
+  const std::string& host = job->allocs.front().host;
+  const std::string& file = what.stream == Stream::kStderr && !job->stderr_file.empty() ? job->stderr_file : job->stdout_file;
+  const std::string where = absl::StrCat(file.empty() ? "the file that its -o option names" : file, " on host ", host);
+  const ConnId worker = serving() ? hub_.worker_of(host) : 0;
+  if (worker == 0) {
+    answer_status(request, E_XCE_NOENT,
+                  absl::StrCat("the worker of host ", host, " is not connected; the output is in ", where));
+    return;
+  }
+  LogQuestion question{request.conn, request.seq, host, where, clock_.monotonic_us() / 1000 + options_.log_query_ms};
+  const uint32_t limit = what.limit == 0 || what.limit > kMaxLogBytes ? kMaxLogBytes : what.limit;
+  hub_.send(worker, push::LogQuery{log_queries_.add(std::move(question)), what.job, what.stream, what.offset, limit});
+}
+
+void Service::worker_answered(const Request& request) {
+  const auto& chunk = std::get<LogChunk>(request.what);
+  const auto question = log_queries_.take(chunk.query_id, request.who->name);
+  if (!question) return;  // too late, or not asked
+  Answer reply = answer_to(request);
+  reply.conn = question->asker;
+  reply.seq = question->seq;
+  reply.counted = true;
+  reply.status = chunk.status < 0 ? -chunk.status : chunk.status;
+  reply.message = chunk.message;
+  reply.body = chunk;
+  answer(std::move(reply));
+}
+
+}  // namespace xce::service

@@ -1,0 +1,133 @@
+#include "controller/service/writes.h"
+
+#include <memory>
+#include <utility>
+#include <variant>
+
+#include "libxce/wire/codec.h"
+
+namespace xce::service {
+namespace {
+
+constexpr size_t kMaxEntryBytes = 512 * 1024;
+constexpr size_t kMaxEntryCommands = 4096;
+constexpr size_t kMaxUnderWayBytes = 64 * 1024 * 1024;  // beyond it the disks do not keep up: callers wait
+
+// A guess at the encoded size, without encoding.
+struct SizeGuess {
+  size_t operator()(const JobSpec& spec) const {
+    size_t n = 512 + spec.comment.size() + spec.work_dir.size() + 4 * spec.array.size();
+    if (!spec.body) return n;
+    n += spec.body->script.size();
+    for (const std::string& arg : spec.body->args) n += arg.size() + 16;
+    for (const std::string& env : spec.body->env) n += env.size() + 16;
+    return n;
+  }
+  size_t operator()(const Dispatches& dispatches) const {
+    size_t n = 64;
+    for (const Dispatch& item : dispatches.items) n += 48 + 96 * item.allocs.size();
+    return n;
+  }
+  size_t operator()(const PendReasons& reasons) const {
+    size_t n = 64;
+    for (const PendReason& item : reasons.items) n += 40 + item.reason.size();
+    return n;
+  }
+  size_t operator()(const Notify& notify) const {
+    size_t n = 64;
+    for (const Report& item : notify.items)
+      n += 160 + item.message.size() + item.stdout_file.size() + item.stderr_file.size();
+    return n;
+  }
+  size_t operator()(const JobControl& control) const { return 64 + 8 * control.ids.size(); }
+  template <typename Other>
+  size_t operator()(const Other&) const {
+    return 512;
+  }
+};
+
+}  // namespace
+
+Writes::Writes(Replica* replica, Done done, Results results)
+    : replica_(replica), done_(std::move(done)), results_(std::move(results)) {}
+
+void Writes::add(Command command, Waiter waiter) {
+  const size_t bytes = 128 + std::visit(SizeGuess{}, command.op);
+  added_.push_back({std::move(command), waiter, bytes});
+}
+
+void Writes::propose(uint64_t now_ms, int64_t wall_ms) {
+  if (added_.empty()) return;
+  // What comes too late, or over the bound, is answered now; the rest closes ranks.
+  std::vector<Added> rest;
+  size_t bytes = under_way_bytes_;
+  for (Added& each : added_) {
+    Fate fate;
+    if (each.waiter.deadline_ms != 0 && now_ms > each.waiter.deadline_ms) {
+      fate.kind = Fate::kTooLate;
+    } else if (bytes + each.bytes > kMaxUnderWayBytes && each.waiter.conn != 0) {
+      fate.kind = Fate::kBusy;
+    } else {
+      bytes += each.bytes;
+      rest.push_back(std::move(each));
+      continue;
+    }
+    done_(each.waiter, fate);
+  }
+  added_ = std::move(rest);
+  for (size_t first = 0; first < added_.size();) {
+    size_t entry_bytes = added_[first].bytes;
+    size_t last = first + 1;
+    while (last < added_.size() && last - first < kMaxEntryCommands && entry_bytes + added_[last].bytes <= kMaxEntryBytes)
+      entry_bytes += added_[last++].bytes;
+    propose_entry(first, last, wall_ms);
+    first = last;
+  }
+  added_.clear();
+}
+
+void Writes::propose_entry(size_t first, size_t last, int64_t wall_ms) {
+  Entry entry;
+  entry.time_ms = wall_ms;
+  auto waiters = std::make_shared<std::vector<Waiter>>();
+  for (size_t i = first; i < last; ++i) {
+    entry.commands.push_back(std::move(added_[i].command));
+    waiters->push_back(added_[i].waiter);
+  }
+  std::string bytes = wire::encode_entry(entry);
+  const size_t size = bytes.size();
+  ++under_way_;
+  under_way_bytes_ += size;
+  replica_->propose(std::move(bytes), [this, waiters, size](const Proposed& proposed) {
+    --under_way_;
+    under_way_bytes_ -= size;
+    done(*waiters, proposed);
+  });
+}
+
+void Writes::done(const std::vector<Waiter>& waiters, const Proposed& proposed) {
+  Fate fate;
+  fate.index = proposed.index;
+  const std::vector<Result>* results = nullptr;
+  if (proposed.kind == Proposed::kApplied) {
+    results = &results_(proposed.index);
+    if (results->size() != waiters.size()) results = nullptr;  // not the entry that we proposed: its fate is unknown
+  }
+  for (size_t i = 0; i < waiters.size(); ++i) {
+    fate.kind = results != nullptr                            ? Fate::kResult
+                : proposed.kind == Proposed::kNotApplied ? Fate::kNotApplied
+                                                          : Fate::kUnknown;
+    fate.result = results != nullptr ? &(*results)[i] : nullptr;
+    done_(waiters[i], fate);
+  }
+}
+
+void Writes::refuse_added() {
+  std::vector<Added> added = std::move(added_);
+  added_.clear();
+  Fate fate;
+  fate.kind = Fate::kNotApplied;
+  for (const Added& each : added) done_(each.waiter, fate);
+}
+
+}  // namespace xce::service
