@@ -1,0 +1,202 @@
+// Whole nodes over real sockets: elect, agree, lose a leader, restart, read.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "controller/consensus/test_cluster.h"
+
+namespace xce::consensus {
+namespace {
+
+TEST(ClusterTest, ASingleNodeLeadsAtOnceAndKeepsItsLog) {
+  TestCluster cluster(1);
+  cluster.start_all();
+  TestNode& node = cluster.node(1);
+  ASSERT_EQ(cluster.wait_for_leader(), &node);
+  const uint64_t term = node.consensus->role().term;
+  EXPECT_EQ(cluster.propose(node, "one").kind, Outcome::kApplied);
+  EXPECT_EQ(cluster.propose(node, "").kind, Outcome::kApplied);
+  EXPECT_EQ(cluster.propose(node, std::string(100000, 'x')).kind, Outcome::kApplied);
+  const auto before = node.applied;
+  node.kill();
+  ASSERT_TRUE(cluster.start(1).ok());
+  ASSERT_EQ(cluster.wait_for_leader(), &node);
+  EXPECT_EQ(node.applied, before);
+  EXPECT_GT(node.consensus->role().term, term);
+}
+
+TEST(ClusterTest, ThreeNodesElectOneAndApplyTheSame) {
+  TestCluster cluster(3);
+  cluster.start_all();
+  TestNode* const leader = cluster.wait_for_leader();
+  ASSERT_NE(leader, nullptr);
+  int done = 0;
+  std::vector<std::string> expected;
+  for (int i = 0; i < 1000; i++) {
+    expected.push_back("entry " + std::to_string(i));
+    leader->consensus->propose(expected.back(), [&](Outcome o) {
+      EXPECT_EQ(o.kind, Outcome::kApplied);
+      done++;
+    });
+  }
+  EXPECT_EQ(done, 0);
+  ASSERT_TRUE(cluster.run_until([&] { return done == 1000; }));
+  ASSERT_TRUE(cluster.wait_until_equal());
+  for (const auto& node : cluster.nodes()) EXPECT_EQ(node->entries(), expected);
+  for (const PeerStatus& peer : leader->consensus->peers()) {
+    EXPECT_TRUE(peer.connected);
+    EXPECT_EQ(peer.lag, 0u);
+    EXPECT_GE(peer.last_contact_ms, 0);
+  }
+}
+
+TEST(ClusterTest, AFollowerDoesNotTakeProposalsOrReads) {
+  TestCluster cluster(3);
+  cluster.start_all();
+  TestNode* const leader = cluster.wait_for_leader();
+  ASSERT_NE(leader, nullptr);
+  TestNode& follower = cluster.node(leader->id() % 3 + 1);
+  ASSERT_TRUE(cluster.run_until([&] { return follower.consensus->role().leader == leader->id(); }));
+  EXPECT_EQ(cluster.propose(follower, "x").kind, Outcome::kNotApplied);
+  bool answered = false;
+  follower.consensus->barrier([&](bool ok) {
+    EXPECT_FALSE(ok);
+    answered = true;
+  });
+  EXPECT_TRUE(cluster.run_until([&] { return answered; }));
+}
+
+// The promise: what was acknowledged survives the loss of the leader, and a new one comes quickly.
+TEST(ClusterTest, ADeadLeaderIsReplacedQuicklyAndNothingAcknowledgedIsLost) {
+  TestCluster cluster(3);
+  cluster.start_all();
+  std::vector<std::string> acknowledged;
+  std::vector<double> times_ms;
+  for (int round = 0; round < 10; round++) {
+    TestNode* const leader = cluster.wait_for_leader();
+    ASSERT_NE(leader, nullptr);
+    ASSERT_TRUE(cluster.wait_until_equal());
+    int done = 0;
+    for (int i = 0; i < 50; i++) {
+      const std::string entry = "round " + std::to_string(round) + " entry " + std::to_string(i);
+      leader->consensus->propose(entry, [&, entry](Outcome o) {
+        if (o.kind == Outcome::kApplied) acknowledged.push_back(entry);
+        done++;
+      });
+    }
+    ASSERT_TRUE(cluster.run_until([&] { return done >= 50; }));
+    // All must be connected, or the second look has nothing to look at.
+    ASSERT_TRUE(cluster.run_until([&] {
+      for (const auto& node : cluster.nodes())
+        for (const PeerStatus& peer : node->consensus->peers())
+          if (!peer.connected) return false;
+      return true;
+    }));
+    const NodeId dead = leader->id();
+    const uint64_t start = uv_hrtime();
+    leader->kill();
+    TestNode* const next = cluster.wait_for_leader();
+    ASSERT_NE(next, nullptr);
+    times_ms.push_back(static_cast<double>(uv_hrtime() - start) / 1e6);
+    ASSERT_NE(next->id(), dead);
+    EXPECT_EQ(cluster.propose(*next, "after " + std::to_string(round)).kind, Outcome::kApplied);
+    acknowledged.push_back("after " + std::to_string(round));
+    ASSERT_TRUE(cluster.start(dead).ok());
+  }
+  ASSERT_TRUE(cluster.wait_until_equal());
+  for (const auto& node : cluster.nodes()) {
+    const std::vector<std::string> entries = node->entries();
+    EXPECT_EQ(entries, acknowledged);
+  }
+  std::sort(times_ms.begin(), times_ms.end());
+  printf("kill to ready: median %.1f ms, worst %.1f ms\n", times_ms[times_ms.size() / 2], times_ms.back());
+  EXPECT_LT(times_ms[times_ms.size() / 2], 150) << "the fast path does not work: this took an election timeout";
+}
+
+TEST(ClusterTest, AllNodesRestartFromDisk) {
+  TestCluster cluster(3);
+  cluster.start_all();
+  TestNode* leader = cluster.wait_for_leader();
+  ASSERT_NE(leader, nullptr);
+  std::vector<std::string> expected;
+  for (int i = 0; i < 20; i++) {
+    expected.push_back(std::string(20000, 'a' + i));  // over several segments
+    ASSERT_EQ(cluster.propose(*leader, expected.back()).kind, Outcome::kApplied);
+  }
+  for (const auto& node : cluster.nodes()) node->kill();
+  cluster.start_all();
+  ASSERT_NE(cluster.wait_for_leader(), nullptr);
+  ASSERT_TRUE(cluster.wait_until_equal());
+  for (const auto& node : cluster.nodes()) EXPECT_EQ(node->entries(), expected);
+}
+
+TEST(ClusterTest, ReadsWaitForAnEntrySubmittedAfterThem) {
+  TestCluster cluster(3);
+  cluster.start_all();
+  TestNode* const leader = cluster.wait_for_leader();
+  ASSERT_NE(leader, nullptr);
+  ASSERT_TRUE(cluster.wait_until_equal());
+  // Alone, a read costs one entry; many that wait share it.
+  const uint64_t last = leader->consensus->last_index();
+  int answered = 0;
+  for (int i = 0; i < 100; i++) leader->consensus->barrier([&](bool ok) { answered += ok; });
+  ASSERT_TRUE(cluster.run_until([&] { return answered == 100; }));
+  EXPECT_EQ(leader->consensus->last_index(), last + 1);
+  // With a proposal of the same turn, none: and the read sees it.
+  bool read = false;
+  leader->consensus->barrier([&](bool ok) {
+    EXPECT_TRUE(ok);
+    EXPECT_EQ(leader->applied.rbegin()->second.second, "w");
+    read = true;
+  });
+  leader->consensus->propose("w", [](Outcome) {});
+  ASSERT_TRUE(cluster.run_until([&] { return read; }));
+  EXPECT_EQ(leader->consensus->last_index(), last + 2);
+}
+
+TEST(ClusterTest, ALeaderWithoutAMajorityAnswersNoRead) {
+  TestCluster cluster(3);
+  cluster.start_all();
+  TestNode* const leader = cluster.wait_for_leader();
+  ASSERT_NE(leader, nullptr);
+  for (const auto& node : cluster.nodes())
+    if (node.get() != leader) node->kill();
+  int answer = -1;
+  leader->consensus->barrier([&](bool ok) { answer = ok; });
+  Outcome outcome;
+  bool told = false;
+  leader->consensus->propose("x", [&](Outcome o) {
+    outcome = o;
+    told = true;
+  });
+  ASSERT_TRUE(cluster.run_until([&] { return answer != -1 && told; }));
+  EXPECT_EQ(answer, 0);
+  EXPECT_EQ(outcome.kind, Outcome::kUnknown);
+  EXPECT_NE(leader->consensus->role().role, Role::kLeader);
+}
+
+TEST(ClusterTest, LeadershipIsHandedOver) {
+  TestCluster cluster(3);
+  cluster.start_all();
+  TestNode* leader = cluster.wait_for_leader();
+  ASSERT_NE(leader, nullptr);
+  ASSERT_TRUE(cluster.wait_until_equal());
+  ASSERT_TRUE(cluster.run_until([&] {
+    for (const PeerStatus& peer : leader->consensus->peers())
+      if (!peer.connected) return false;
+    return true;
+  }));
+  const NodeId to = leader->id() % 3 + 1;
+  absl::Status result = absl::UnknownError("not told");
+  const uint64_t start = uv_hrtime();
+  leader->consensus->transfer(to, [&](absl::Status status) { result = status; });
+  ASSERT_TRUE(cluster.run_until([&] { return !absl::IsUnknown(result); }));
+  printf("hand-over: %.1f ms\n", static_cast<double>(uv_hrtime() - start) / 1e6);
+  EXPECT_TRUE(result.ok()) << result;
+  ASSERT_TRUE(cluster.run_until([&] { return cluster.node(to).leads(); }));
+  cluster.node(to).consensus->transfer(0, [&](absl::Status status) { result = status; });
+  EXPECT_TRUE(cluster.run_until([&] { return cluster.leader() && cluster.leader()->id() != to; }));
+}
+
+}  // namespace
+}  // namespace xce::consensus

@@ -1,0 +1,19 @@
+// CRC32C (Castagnoli). PURE.
+#ifndef XCE_CONTROLLER_CONSENSUS_CRC32C_H_
+#define XCE_CONTROLLER_CONSENSUS_CRC32C_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace xce::consensus {
+
+// The CRC32C of `bytes`, going on from `seed` (the CRC of what came before, or 0). Uses the CPU's instruction if any.
+uint32_t crc32c(uint32_t seed, std::string_view bytes);
+
+// The same by table, for machines without the instruction; exposed for the test that compares the two.
+uint32_t crc32c_by_table(uint32_t seed, std::string_view bytes);
+
+}  // namespace xce::consensus
+
+#endif  // XCE_CONTROLLER_CONSENSUS_CRC32C_H_

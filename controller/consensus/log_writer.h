@@ -1,0 +1,67 @@
+// The disk's thread: what the consensus thread queues is put on disk in order, everything queued meanwhile as one
+// record and one write (group commit). The consensus thread never waits for the disk.
+#ifndef XCE_CONTROLLER_CONSENSUS_LOG_WRITER_H_
+#define XCE_CONTROLLER_CONSENSUS_LOG_WRITER_H_
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "absl/status/status.h"
+#include "controller/consensus/log_store.h"
+
+namespace xce::consensus {
+
+class LogWriter {
+ public:
+  // wake is called on the writer's thread after progress() has changed; it must be thread safe and quick.
+  // max_record_bytes: queued items are put into one record up to about this size.
+  LogWriter(std::unique_ptr<LogStore> store, size_t max_record_bytes, std::function<void()> wake);
+  ~LogWriter();  // as stop()
+  LogWriter(const LogWriter&) = delete;
+  LogWriter& operator=(const LogWriter&) = delete;
+
+  // Queues items (see log_format.h; at most max_record_bytes). Returns a ticket, higher than all before it.
+  uint64_t enqueue(std::string items);
+
+  struct Progress {
+    uint64_t durable = 0;  // every ticket up to this one is on disk
+    absl::Status error;    // once not OK nothing more is written, and durable stays
+  };
+  // Thread safe.
+  Progress progress() const;
+
+  // Bytes queued and not yet on disk. Thread safe.
+  size_t backlog() const;
+
+  // Lets the write under way finish, drops what is queued behind it, and joins the thread.
+  void stop();
+
+ private:
+  struct Item {
+    uint64_t ticket;
+    std::string bytes;
+  };
+  void run();
+
+  const size_t max_record_bytes_;
+  const std::function<void()> wake_;
+  std::unique_ptr<LogStore> store_;  // the thread's
+  mutable std::mutex mutex_;
+  std::condition_variable wanted_;
+  std::deque<Item> queue_;  // guarded by mutex_, as are the next ones
+  size_t backlog_ = 0;
+  uint64_t last_ticket_ = 0;
+  Progress progress_;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace xce::consensus
+
+#endif  // XCE_CONTROLLER_CONSENSUS_LOG_WRITER_H_

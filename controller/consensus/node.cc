@@ -1,0 +1,440 @@
+#include "controller/consensus/node.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "controller/consensus/uv_handle.h"
+
+namespace xce::consensus {
+namespace {
+
+constexpr unsigned kMaxInflightEntries = 8192;  // unacknowledged, to one follower
+constexpr size_t kMaxRecordBytes = size_t{4} << 20;
+constexpr size_t kMaxHeld = 4096;
+
+// The configuration entry that founds the cluster.
+std::string first_entry_of(const std::vector<Peer>& peers) {
+  std::vector<uint64_t> ids;
+  std::vector<std::string> addresses;
+  std::vector<const char*> raw;
+  for (const Peer& peer : peers) {
+    ids.push_back(peer.id);
+    addresses.push_back(absl::StrCat(peer.host, ":", peer.port));
+  }
+  for (const std::string& address : addresses) raw.push_back(address.c_str());
+  size_t length = 0;
+  void* const bytes = xce_core_encode_configuration(ids.data(), raw.data(), static_cast<unsigned>(ids.size()), &length);
+  if (bytes == nullptr) return {};
+  std::string out(static_cast<const char*>(bytes), length);
+  std::free(bytes);
+  return out;
+}
+
+}  // namespace
+
+Node::Node(uv_loop_t* loop, Options options, StateMachine* state_machine, Listener* listener)
+    : loop_(loop),
+      options_(std::move(options)),
+      state_machine_(state_machine),
+      listener_(listener),
+      boot_(random_u64() | 1),
+      failover_(options_.self) {}
+
+Node::~Node() {
+  stop();
+  xce_core_free(core_);
+}
+
+uint64_t Node::now_ms() const { return uv_hrtime() / 1000000; }
+
+absl::Status Node::check_options() {
+  std::sort(options_.peers.begin(), options_.peers.end(), [](const Peer& a, const Peer& b) { return a.id < b.id; });
+  std::set<uint64_t> ids;
+  std::set<std::string> addresses;
+  for (const Peer& peer : options_.peers) {
+    if (peer.id == 0 || peer.host.empty()) return absl::InvalidArgumentError("a peer needs an id above 0 and a host");
+    if (!ids.insert(peer.id).second) return absl::InvalidArgumentError(absl::StrCat("two peers have id ", peer.id));
+    if (!addresses.insert(absl::StrCat(peer.host, ":", peer.port)).second)
+      return absl::InvalidArgumentError(absl::StrCat("two peers have address ", peer.host, ":", peer.port));
+  }
+  if (ids.count(options_.self) == 0)
+    return absl::InvalidArgumentError(absl::StrCat("this node's id, ", options_.self, ", is not among the peers"));
+  if (options_.peers.size() > 9) return absl::InvalidArgumentError("more than 9 peers");
+  if (options_.heartbeat_ms < 1 || options_.election_timeout_ms < 2 * options_.heartbeat_ms)
+    return absl::InvalidArgumentError("the election timeout must be at least twice the heartbeat");
+  return absl::OkStatus();
+}
+
+absl::Status Node::open_log() {
+  FileSystem* const fs = options_.fs != nullptr ? options_.fs : posix_file_system();
+  const std::string first_entry = first_entry_of(options_.peers);
+  if (first_entry.empty()) return absl::InvalidArgumentError("the peers' addresses make no configuration");
+  auto dir = DataDir::open(fs, options_.data_dir, options_.self, first_entry, options_.segment_bytes);
+  if (!dir.ok()) return dir.status();
+  dir_ = std::move(*dir);
+  LogContents contents = std::move(dir_->log()->contents());
+  if (dir_->log()->had_torn_tail())
+    spdlog::info("consensus: the log's last write had been cut short by a crash and was dropped; nobody was told of it");
+  if (options_.peers.size() == 1) {
+    // A single node elects itself without a new term. Give each run one, so that a term tells runs apart.
+    contents.term++;
+    contents.vote = options_.self;
+    std::string items;
+    append_term_vote_item(contents.term, contents.vote, &items);
+    absl::Status status = dir_->log()->append(items);
+    if (!status.ok()) return status;
+  }
+  instances_ = std::move(contents.instances);
+  log_ = MemoryLog(std::move(contents.entries));
+  stored_ = log_.last_index();
+
+  const Peer* const self = peer(options_.self);
+  core_ = xce_core_new(options_.self, absl::StrCat(self->host, ":", self->port).c_str(),
+                       static_cast<unsigned>(options_.election_timeout_ms), static_cast<unsigned>(options_.heartbeat_ms),
+                       kMaxInflightEntries, static_cast<unsigned>(options_.seed ^ random_u64()));
+  if (core_ == nullptr) return absl::ResourceExhaustedError("no memory for the Raft core");
+  std::vector<xce_core_entry> entries;
+  entries.reserve(log_.last_index());
+  for (uint64_t i = 1; i <= log_.last_index(); i++) {
+    const LogEntry& e = log_.at(i);
+    entries.push_back({e.term, e.type, e.data.data(), e.data.size()});
+  }
+  const size_t max_record = std::min(kMaxRecordBytes, LogStore::max_items(options_.segment_bytes));
+  writer_ = std::make_unique<LogWriter>(std::move(dir_->log()), max_record, [async = disk_async_] { uv_async_send(async); });
+  xce_core_update update;
+  const int rv = xce_core_start(core_, now_ms(), contents.term, contents.vote, entries.data(),
+                                static_cast<unsigned>(entries.size()), &update);
+  if (rv != 0) return absl::InternalError(absl::StrCat("the Raft core refuses the log: ", xce_core_strerror(rv)));
+  absorb(rv, update, "start");
+  return absl::OkStatus();
+}
+
+absl::Status Node::start() {
+  absl::Status status = check_options();
+  if (!status.ok()) return status;
+  disk_async_ = new uv_async_t;
+  uv_async_init(loop_, disk_async_, [](uv_async_t* async) {
+    if (async->data != nullptr) static_cast<Node*>(async->data)->on_disk_progress();
+  });
+  disk_async_->data = this;
+  status = open_log();
+  if (!status.ok()) {
+    stop();
+    return status;
+  }
+  start_handles();
+  const unsigned user_timeout_ms = static_cast<unsigned>(std::max(1000, 4 * options_.election_timeout_ms));
+  net_.reset(new PeerNet(loop_, this, user_timeout_ms, options_.seed ^ boot_));
+  for (const Peer& peer : options_.peers) {
+    if (peer.id == options_.self) continue;
+    const auto other = options_.dial.find(peer.id);
+    if (other != options_.dial.end()) {
+      net_->add_peer(peer.id, other->second.first, other->second.second);
+    } else {
+      net_->add_peer(peer.id, peer.host, peer.port);
+    }
+  }
+  settle();
+  return absl::OkStatus();
+}
+
+void Node::start_handles() {
+  timer_ = new uv_timer_t;
+  uv_timer_init(loop_, timer_);
+  timer_->data = this;
+  // Proposals made in timers and the like must not wait for the poll: flush before it and after it.
+  prepare_ = new uv_prepare_t;
+  uv_prepare_init(loop_, prepare_);
+  prepare_->data = this;
+  uv_prepare_start(prepare_, [](uv_prepare_t* h) { static_cast<Node*>(h->data)->flush(); });
+  check_ = new uv_check_t;
+  uv_check_init(loop_, check_);
+  check_->data = this;
+  uv_check_start(check_, [](uv_check_t* h) { static_cast<Node*>(h->data)->flush(); });
+  idle_ = new uv_idle_t;
+  uv_idle_init(loop_, idle_);
+  idle_->data = this;
+}
+
+void Node::stop() {
+  if (stopped_) return;
+  stopped_ = true;
+  if (net_ != nullptr) net_->close();
+  close_handle(timer_);
+  close_handle(prepare_);
+  close_handle(check_);
+  close_handle(idle_);
+  writer_.reset();
+  close_handle(disk_async_);
+  role_ = RoleInfo{};
+  refuse_all();
+  dir_.reset();
+}
+
+void Node::fail(absl::Status status) {
+  if (failed_ || stopped_) return;
+  failed_ = true;
+  spdlog::critical("consensus: this node stops serving: {}", status.ToString());
+  if (net_ != nullptr) net_->hang_up();
+  if (timer_ != nullptr) uv_timer_stop(timer_);
+  if (idle_ != nullptr) uv_idle_stop(idle_);
+  held_.clear();
+  role_ = RoleInfo{};
+  listener_->on_role(role_);
+  refuse_all();
+  if (!stopped_) listener_->on_fatal(std::move(status));
+}
+
+void Node::on_timer() {
+  if (!running()) return;
+  const uint64_t now = now_ms();
+  if (now >= xce_core_timeout_at(core_)) {
+    xce_core_update update;
+    const int rv = xce_core_timeout(core_, now, &update);
+    absorb(rv, update, "timeout");
+  }
+  settle();
+}
+
+void Node::arm_timer() {
+  if (!running() || timer_ == nullptr) return;
+  uint64_t at = xce_core_timeout_at(core_);
+  const uint64_t now = now_ms();
+  if (failover_.suspecting()) at = std::min(at, last_told_ms_ + kSuspicionRepeatMs);
+  uv_update_time(loop_);
+  uv_timer_start(
+      timer_, [](uv_timer_t* timer) { static_cast<Node*>(timer->data)->on_timer(); }, at > now ? at - now : 1, 0);
+}
+
+void Node::absorb(int result, const xce_core_update& update, const char* event) {
+  if (!running()) return;
+  if (result == XCE_CORE_IGNORED) return;
+  if (result != XCE_CORE_OK) {
+    fail(absl::InternalError(absl::StrCat(
+        "Raft refuses to go on after ", event, ": ", xce_core_strerror(result), ". The log in ", options_.data_dir,
+        "/log contradicts the cluster's: move the directory aside and bring this node back with `xce cluster replace ",
+        options_.self, "`.")));
+    return;
+  }
+  if ((update.flags & (XCE_UPDATE_TERM | XCE_UPDATE_VOTE)) != 0) {
+    std::string items;
+    append_term_vote_item(xce_core_term(core_), xce_core_vote(core_), &items);
+    meta_ticket_ = writer_->enqueue(std::move(items));
+  }
+  if ((update.flags & XCE_UPDATE_STATE) != 0) own_first_ = 0;
+  if ((update.flags & XCE_UPDATE_ENTRIES) != 0) take_entries(update);
+  if (!running()) return;
+  send_messages(update);
+  commit_ = std::max(commit_, xce_core_commit(core_));
+}
+
+void Node::take_entries(const xce_core_update& update) {
+  const uint64_t first = update.entries_index;
+  if (first == 0 || first > log_.last_index() + 1 || first <= applied_) {
+    fail(absl::InternalError(absl::StrCat("Raft wants entries written at index ", first, ", the log ends at ",
+                                          log_.last_index(), " and is applied up to ", applied_,
+                                          ". Please report this.")));
+    return;
+  }
+  std::string items;
+  if (first <= log_.last_index()) {
+    // Writes under way of what is now gone must never count as stored.
+    append_truncate_item(first, &items);
+    log_.truncate(first);
+    stored_ = std::min(stored_, first - 1);
+    while (!pending_writes_.empty() && pending_writes_.back().first >= first) pending_writes_.pop_back();
+    if (!pending_writes_.empty() && pending_writes_.back().last >= first) pending_writes_.back().last = first - 1;
+  }
+  const size_t max_item = std::min(kMaxRecordBytes, LogStore::max_items(options_.segment_bytes)) / 2;
+  unsigned at = 0;
+  while (at < update.n_entries) {
+    // As many entries as go into one record; nearly always all of them.
+    size_t bytes = 0;
+    unsigned n = 0;
+    while (at + n < update.n_entries && (n == 0 || bytes + entry_item_size(update.entries[at + n].len) <= max_item)) {
+      bytes += entry_item_size(update.entries[at + n].len);
+      n++;
+    }
+    items.reserve(items.size() + bytes + 32);
+    append_entries_item(first + at, n, &items);
+    for (unsigned i = 0; i < n; i++) {
+      const xce_core_entry& e = update.entries[at + i];
+      const std::string_view data(static_cast<const char*>(e.data), e.len);
+      append_entry(e.term, static_cast<uint16_t>(e.type), data, &items);
+      log_.append({e.term, static_cast<uint16_t>(e.type), std::string(data)});
+    }
+    const uint64_t ticket = writer_->enqueue(std::move(items));
+    items.clear();
+    pending_writes_.push_back({ticket, first + at, first + at + n - 1});
+    at += n;
+  }
+  if (xce_core_state(core_) == XCE_STATE_LEADER && own_first_ == 0) own_first_ = first;
+}
+
+void Node::on_disk_progress() {
+  if (!running() || writer_ == nullptr) return;
+  const LogWriter::Progress progress = writer_->progress();
+  if (progress.durable > durable_ticket_) {
+    durable_ticket_ = progress.durable;
+    while (!held_.empty() && held_.front().ticket <= durable_ticket_) {
+      net_->send(held_.front().to, std::move(held_.front().frame));
+      held_.pop_front();
+    }
+    uint64_t persisted = 0;
+    while (!pending_writes_.empty() && pending_writes_.front().ticket <= durable_ticket_) {
+      persisted = pending_writes_.front().last;
+      pending_writes_.pop_front();
+    }
+    if (persisted > stored_) {
+      stored_ = persisted;
+      xce_core_update update;
+      const int rv = xce_core_persisted(core_, now_ms(), persisted, &update);
+      absorb(rv, update, "a write");
+    }
+  }
+  if (!progress.error.ok()) {
+    fail(progress.error);
+    return;
+  }
+  settle();
+}
+
+void Node::send_messages(const xce_core_update& update) {
+  for (unsigned i = 0; i < update.n_messages; i++) {
+    const xce_core_message& m = update.messages[i];
+    if (net_ == nullptr || !net_->can_send(m.peer)) continue;
+    if (m.type == XCE_MSG_APPEND_ENTRIES) {
+      send_append_entries(m);
+    } else {
+      std::string frame;
+      append_raft_frame(m, &frame);
+      if (!frame.empty()) send_or_hold(m.peer, std::move(frame));
+    }
+  }
+}
+
+// What the core sends as one message may be larger than a frame: it goes as several, each of which stands for itself.
+void Node::send_append_entries(const xce_core_message& message) {
+  xce_core_message part = message;
+  std::vector<xce_core_entry> entries;
+  const uint64_t end = message.prev_log_index + message.n_entries;
+  if (end > log_.last_index()) {
+    fail(absl::InternalError("Raft wants entries sent that the log does not have. Please report this."));
+    return;
+  }
+  do {
+    entries.clear();
+    size_t bytes = 0;
+    while (part.prev_log_index + entries.size() < end && entries.size() < kMaxAppendEntries) {
+      const LogEntry& e = log_.at(part.prev_log_index + entries.size() + 1);
+      if (!entries.empty() && bytes + e.data.size() > kMaxAppendBytes) break;
+      bytes += e.data.size() + 32;
+      entries.push_back({e.term, e.type, e.data.data(), e.data.size()});
+    }
+    part.entries = entries.data();
+    part.n_entries = static_cast<unsigned>(entries.size());
+    std::string frame;
+    append_raft_frame(part, &frame);
+    send_or_hold(part.peer, std::move(frame));
+    part.prev_log_index += entries.size();
+    part.prev_log_term = log_.term_at(part.prev_log_index);
+  } while (part.prev_log_index < end);
+}
+
+void Node::send_or_hold(NodeId to, std::string frame) {
+  if (meta_ticket_ <= durable_ticket_) {
+    net_->send(to, std::move(frame));
+  } else if (held_.size() < kMaxHeld) {
+    held_.push_back({meta_ticket_, to, std::move(frame)});
+  }
+}
+
+void Node::settle() {
+  if (settling_) {
+    settle_again_ = true;
+    return;
+  }
+  settling_ = true;
+  do {
+    settle_again_ = false;
+    if (running()) apply_committed();
+    if (running()) update_role();
+    if (running()) answer_reads();
+    if (running()) check_transfer();
+    if (running()) run_failover();
+  } while (settle_again_ && running());
+  settling_ = false;
+  arm_timer();
+}
+
+void Node::update_role() {
+  RoleInfo now;
+  now.term = xce_core_term(core_);
+  switch (xce_core_state(core_)) {
+    case XCE_STATE_LEADER:
+      now.role = Role::kLeader;
+      now.leader = options_.self;
+      break;
+    case XCE_STATE_CANDIDATE:
+      now.role = Role::kCandidate;
+      break;
+    default:
+      now.role = Role::kFollower;
+      if (heard_term_ == now.term) now.leader = heard_leader_;
+  }
+  if (now.role == Role::kLeader && own_first_ == 0) {
+    // The core adds an entry of the new term only if something is uncommitted; a leader needs one in any case.
+    submit({{now.term, XCE_ENTRY_BARRIER, std::string(8, '\0')}});
+    if (!running()) return;
+  }
+  now.ready = now.role == Role::kLeader && own_first_ != 0 && applied_ >= own_first_;
+  failover_.observe(now.term, now.leader);
+  if (now == role_) {
+    give_up_waiters();
+    return;
+  }
+  const RoleInfo before = role_;
+  role_ = now;
+  if (before.role == Role::kLeader && (now.role != Role::kLeader || now.term != before.term)) {
+    lost_role_ms_ = now_ms();
+    barrier_in_flight_ = 0;
+    std::deque<Read> reads;
+    reads.swap(reads_in_flight_);
+    for (Read& read : reads) read.done(false);
+  }
+  if (before.role != now.role || before.leader != now.leader)
+    spdlog::info("consensus: node {} is {} in term {}, leader {}", options_.self,
+                 now.role == Role::kLeader ? "leader" : now.role == Role::kCandidate ? "candidate" : "follower", now.term,
+                 now.leader);
+  if (!stopped_) listener_->on_role(now);
+  settle_again_ = true;
+}
+
+// ---- the public face
+
+Consensus::Consensus(uv_loop_t* loop, Options options, StateMachine* state_machine, Listener* listener)
+    : node_(std::make_unique<Node>(loop, std::move(options), state_machine, listener)) {}
+Consensus::~Consensus() = default;
+absl::Status Consensus::start() { return node_->start(); }
+void Consensus::propose(std::string entry, std::function<void(Outcome)> done) {
+  node_->propose(std::move(entry), std::move(done));
+}
+void Consensus::barrier(std::function<void(bool)> done) { node_->barrier(std::move(done)); }
+void Consensus::adopt_peer(int fd, std::string already_read) { node_->adopt_peer(fd, already_read); }
+void Consensus::transfer(NodeId to, std::function<void(absl::Status)> done) { node_->transfer(to, std::move(done)); }
+RoleInfo Consensus::role() const { return node_->role(); }
+uint64_t Consensus::applied() const { return node_->applied(); }
+uint64_t Consensus::commit() const { return node_->commit(); }
+uint64_t Consensus::last_index() const { return node_->last_index(); }
+std::vector<PeerStatus> Consensus::peers() const { return node_->peers(); }
+const Peer* Consensus::peer(NodeId id) const { return node_->peer(id); }
+uint64_t Consensus::cluster_id() const { return node_->cluster_id(); }
+uint64_t Consensus::boot_id() const { return node_->boot_id(); }
+void Consensus::stop() { node_->stop(); }
+
+}  // namespace xce::consensus

@@ -1,0 +1,173 @@
+// The inside of Consensus: drives the Raft core, carries out its updates, and keeps the rules that the core leaves to
+// its caller. In three files: node.cc (life, disk, updates), node_client.cc (proposals, reads, applying, transfer),
+// node_peer.cc (messages, fast failover).
+#ifndef XCE_CONTROLLER_CONSENSUS_NODE_H_
+#define XCE_CONTROLLER_CONSENSUS_NODE_H_
+
+#include <uv.h>
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "controller/consensus/consensus.h"
+#include "controller/consensus/core.h"
+#include "controller/consensus/data_dir.h"
+#include "controller/consensus/failover.h"
+#include "controller/consensus/log_writer.h"
+#include "controller/consensus/memory_log.h"
+#include "controller/consensus/peer_net.h"
+
+namespace xce::consensus {
+
+class Node final : private PeerNet::Events {
+ public:
+  Node(uv_loop_t* loop, Options options, StateMachine* state_machine, Listener* listener);
+  ~Node() override;
+
+  absl::Status start();
+  void stop();
+  void propose(std::string entry, std::function<void(Outcome)> done);
+  void barrier(std::function<void(bool)> done);
+  void transfer(NodeId to, std::function<void(absl::Status)> done);
+  void adopt_peer(int fd, const std::string& already_read);
+
+  const RoleInfo& role() const { return role_; }
+  uint64_t applied() const { return applied_; }
+  uint64_t commit() const { return commit_; }
+  uint64_t last_index() const { return log_.last_index(); }
+  std::vector<PeerStatus> peers() const;
+  const Peer* peer(NodeId id) const;
+  uint64_t cluster_id() const { return dir_ ? dir_->cluster() : 0; }
+  uint64_t boot_id() const { return boot_; }
+
+ private:
+  // ---- node.cc
+  absl::Status check_options();
+  absl::Status open_log();
+  void start_handles();
+  uint64_t now_ms() const;
+  bool running() const { return core_ != nullptr && !failed_ && !stopped_; }
+  // Takes what a call into the core returned; update is its update.
+  void absorb(int result, const xce_core_update& update, const char* event);
+  void take_entries(const xce_core_update& update);
+  void send_messages(const xce_core_update& update);
+  void send_append_entries(const xce_core_message& message);
+  void send_or_hold(NodeId to, std::string frame);
+  // Does what has become possible: applies, tells the role, answers reads, arms the timer. Ends every event.
+  void settle();
+  void update_role();
+  void arm_timer();
+  void on_disk_progress();
+  void on_timer();
+  void fail(absl::Status status);
+
+  // ---- node_client.cc
+  void flush();
+  void submit(std::vector<LogEntry> entries);
+  void apply_committed();
+  void answer_waiters(uint64_t index, uint64_t term);
+  void answer_reads();
+  void give_up_waiters();
+  void refuse_all();
+  void check_transfer();
+
+  // ---- node_peer.cc
+  Hello own_hello() override;
+  std::string check_hello(const Hello& hello) override;
+  void on_message(uint64_t from, PeerMessage& message) override;
+  void on_connected(uint64_t peer) override;
+  void on_gone(uint64_t peer) override;
+  void receive_append(xce_core_message message);
+  void tell_suspicion(bool now);
+  void run_failover();
+
+  uv_loop_t* const loop_;
+  Options options_;
+  StateMachine* const state_machine_;
+  Listener* const listener_;
+  const uint64_t boot_;
+
+  xce_core* core_ = nullptr;
+  std::unique_ptr<DataDir> dir_;
+  std::unique_ptr<LogWriter> writer_;
+  std::unique_ptr<PeerNet> net_;
+  uv_timer_t* timer_ = nullptr;
+  uv_prepare_t* prepare_ = nullptr;
+  uv_check_t* check_ = nullptr;
+  uv_idle_t* idle_ = nullptr;  // runs while there is more to apply than one turn may take
+  uv_async_t* disk_async_ = nullptr;
+  bool stopped_ = false;
+  bool failed_ = false;
+  bool settling_ = false;
+  bool settle_again_ = false;
+
+  // The log, and what of it is safe where.
+  MemoryLog log_;
+  uint64_t stored_ = 0;   // on our disk up to here, as the core has been told
+  uint64_t commit_ = 0;   // the core's can go back for a moment; this does not
+  uint64_t applied_ = 0;
+  struct PendingWrite {
+    uint64_t ticket;
+    uint64_t first;
+    uint64_t last;
+  };
+  std::deque<PendingWrite> pending_writes_;  // entries on their way to the disk; cut down by truncations
+  uint64_t durable_ticket_ = 0;
+  uint64_t meta_ticket_ = 0;  // of the newest term and vote: no message leaves before it is durable
+  struct HeldMessage {
+    uint64_t ticket;
+    NodeId to;
+    std::string frame;
+  };
+  std::deque<HeldMessage> held_;
+
+  // The role.
+  RoleInfo role_;
+  NodeId heard_leader_ = 0;  // last leader that sent us entries or a heartbeat, and in which term
+  uint64_t heard_term_ = 0;
+  uint64_t own_first_ = 0;   // index of the first entry of our term while leader; 0: none yet
+  uint64_t lost_role_ms_ = 0;
+
+  // Who waits.
+  struct Proposal {
+    std::string entry;
+    std::function<void(Outcome)> done;
+  };
+  std::vector<Proposal> proposals_;  // of this turn
+  struct Waiter {
+    uint64_t term;
+    std::function<void(Outcome)> done;
+  };
+  std::multimap<uint64_t, Waiter> waiters_;  // by index
+  std::vector<std::function<void(bool)>> reads_;  // have no entry yet that would serve them
+  struct Read {
+    uint64_t index;
+    uint64_t term;
+    std::function<void(bool)> done;
+  };
+  std::deque<Read> reads_in_flight_;
+  uint64_t barrier_in_flight_ = 0;  // index of an entry submitted for reads alone; 0: none
+  struct Transfer {
+    NodeId to;
+    uint64_t deadline_ms;
+    std::function<void(absl::Status)> done;
+  };
+  std::optional<Transfer> transfer_;
+
+  // The peers.
+  std::map<uint64_t, InstanceId> instances_;
+  std::map<uint64_t, uint64_t> last_contact_ms_;
+  Failover failover_;
+  uint64_t last_told_ms_ = 0;
+};
+
+}  // namespace xce::consensus
+
+#endif  // XCE_CONTROLLER_CONSENSUS_NODE_H_

@@ -1,0 +1,220 @@
+// Proposals, reads, applying, hand-over: what Node does for those who use it.
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "controller/consensus/node.h"
+
+namespace xce::consensus {
+namespace {
+
+constexpr uint64_t kApplyBudgetNs = 3000000;  // in one turn of the loop: a heartbeat must not be late
+constexpr size_t kMaxBacklogBytes = size_t{256} << 20;
+
+}  // namespace
+
+void Node::propose(std::string entry, std::function<void(Outcome)> done) {
+  proposals_.push_back({std::move(entry), std::move(done)});
+  if (!running() && prepare_ == nullptr) refuse_all();  // no loop will come round for it
+}
+
+void Node::barrier(std::function<void(bool)> done) {
+  reads_.push_back(std::move(done));
+  if (!running() && prepare_ == nullptr) refuse_all();
+}
+
+// Once before and once after every poll: everything that has been proposed since is one submission.
+void Node::flush() {
+  if (proposals_.empty() && reads_.empty()) return;
+  if (!running() || xce_core_state(core_) != XCE_STATE_LEADER) {
+    std::vector<Proposal> proposals;
+    std::vector<std::function<void(bool)>> reads;
+    proposals.swap(proposals_);
+    reads.swap(reads_);
+    for (Proposal& p : proposals) p.done({Outcome::kNotApplied, 0, 0});
+    for (auto& read : reads) read(false);
+    return;
+  }
+  // While leadership is being handed over the core takes nothing: wait for how that ends.
+  if (xce_core_transferee(core_) != 0) return;
+  // Reads share one entry; those that come while it is under way wait for the next.
+  if (proposals_.empty() && barrier_in_flight_ != 0) return;
+
+  const uint64_t term = xce_core_term(core_);
+  uint64_t index = log_.last_index();
+  std::vector<LogEntry> entries;
+  std::vector<Proposal> refused;
+  std::vector<std::pair<uint64_t, Waiter>> waiters;
+  const bool full = writer_->backlog() > kMaxBacklogBytes;
+  for (Proposal& p : proposals_) {
+    if (full || p.entry.size() + 8 > kMaxEntryBytes) {
+      refused.push_back(std::move(p));
+      continue;
+    }
+    entries.push_back({term, XCE_ENTRY_COMMAND, pad_entry(std::move(p.entry))});
+    waiters.emplace_back(++index, Waiter{term, std::move(p.done)});
+  }
+  proposals_.clear();
+  if (!reads_.empty()) {
+    if (entries.empty()) {
+      entries.push_back({term, XCE_ENTRY_BARRIER, std::string(8, '\0')});
+      barrier_in_flight_ = ++index;
+    }
+    for (auto& read : reads_) reads_in_flight_.push_back({index, term, std::move(read)});
+    reads_.clear();
+  }
+  for (auto& waiter : waiters) waiters_.insert(std::move(waiter));
+  if (!entries.empty()) submit(std::move(entries));
+  for (Proposal& p : refused) p.done({Outcome::kNotApplied, 0, 0});
+  if (running()) settle();
+}
+
+void Node::submit(std::vector<LogEntry> entries) {
+  std::vector<xce_core_entry> raw;
+  raw.reserve(entries.size());
+  for (const LogEntry& e : entries) raw.push_back({e.term, e.type, e.data.data(), e.data.size()});
+  xce_core_update update;
+  const int rv = xce_core_submit(core_, now_ms(), raw.data(), static_cast<unsigned>(raw.size()), &update);
+  absorb(rv, update, "a submission");
+}
+
+void Node::apply_committed() {
+  const uint64_t start = uv_hrtime();
+  // What a majority has may still be on its way to our own disk, and until then a truncation could reach it.
+  while (running() && applied_ < std::min(commit_, stored_)) {
+    const uint64_t index = applied_ + 1;
+    const LogEntry& entry = log_.at(index);
+    const uint64_t term = entry.term;
+    applied_ = index;
+    if (entry.type == XCE_ENTRY_COMMAND) {
+      state_machine_->apply(index, term, strip_padding(entry.data));
+    } else if (entry.type == XCE_ENTRY_CHANGE) {
+      xce_core_update update;
+      const int rv =
+          xce_core_configuration(core_, now_ms(), index, entry.data.data(), entry.data.size(), &update);
+      absorb(rv, update, "a change of configuration");
+    }
+    if (stopped_) return;
+    answer_waiters(index, term);
+    if (running() && index % 32 == 0 && uv_hrtime() - start > kApplyBudgetNs) break;
+  }
+  if (!running() || idle_ == nullptr) return;
+  if (applied_ < std::min(commit_, stored_)) {
+    uv_idle_start(idle_, [](uv_idle_t* idle) { static_cast<Node*>(idle->data)->settle(); });
+  } else {
+    uv_idle_stop(idle_);
+  }
+}
+
+void Node::answer_waiters(uint64_t index, uint64_t term) {
+  for (;;) {
+    const auto found = waiters_.begin();
+    if (found == waiters_.end() || found->first > index) return;
+    Waiter waiter = std::move(found->second);
+    const uint64_t at = found->first;
+    waiters_.erase(found);
+    // Another term's entry at this index: the proposal is lost for good.
+    const bool applied = at == index && waiter.term == term;
+    waiter.done({applied ? Outcome::kApplied : Outcome::kNotApplied, at, waiter.term});
+  }
+}
+
+void Node::answer_reads() {
+  if (barrier_in_flight_ != 0 && applied_ >= barrier_in_flight_) barrier_in_flight_ = 0;
+  while (!reads_in_flight_.empty() && reads_in_flight_.front().index <= applied_) {
+    Read read = std::move(reads_in_flight_.front());
+    reads_in_flight_.pop_front();
+    read.done(role_.role == Role::kLeader && role_.term == read.term);
+  }
+}
+
+// A node that has lost its role may learn what became of its proposals, but they need not wait for ever.
+void Node::give_up_waiters() {
+  if (waiters_.empty() || role_.role == Role::kLeader ||
+      now_ms() - lost_role_ms_ < 2 * static_cast<uint64_t>(options_.election_timeout_ms))
+    return;
+  std::multimap<uint64_t, Waiter> waiters;
+  waiters.swap(waiters_);
+  for (auto& [index, waiter] : waiters) waiter.done({Outcome::kUnknown, index, waiter.term});
+}
+
+void Node::refuse_all() {
+  std::vector<Proposal> proposals;
+  std::vector<std::function<void(bool)>> reads;
+  std::multimap<uint64_t, Waiter> waiters;
+  std::deque<Read> in_flight;
+  proposals.swap(proposals_);
+  reads.swap(reads_);
+  waiters.swap(waiters_);
+  in_flight.swap(reads_in_flight_);
+  barrier_in_flight_ = 0;
+  for (Proposal& p : proposals) p.done({Outcome::kNotApplied, 0, 0});
+  for (auto& [index, waiter] : waiters) waiter.done({Outcome::kUnknown, index, waiter.term});
+  for (auto& read : reads) read(false);
+  for (Read& read : in_flight) read.done(false);
+  if (transfer_) {
+    auto done = std::move(transfer_->done);
+    transfer_.reset();
+    done(absl::UnavailableError("this node has stopped taking part"));
+  }
+}
+
+void Node::transfer(NodeId to, std::function<void(absl::Status)> done) {
+  if (!running() || xce_core_state(core_) != XCE_STATE_LEADER) {
+    done(absl::FailedPreconditionError("this node is not the primary"));
+    return;
+  }
+  if (transfer_) {
+    done(absl::FailedPreconditionError("a hand-over is under way"));
+    return;
+  }
+  if (to == 0) {
+    uint64_t best = 0;
+    for (const Peer& peer : options_.peers) {
+      if (peer.id == options_.self || !net_->can_send(peer.id) || !xce_core_is_voter(core_, peer.id)) continue;
+      const uint64_t match = xce_core_match(core_, peer.id);
+      if (to == 0 || match > best) {
+        to = peer.id;
+        best = match;
+      }
+    }
+  }
+  if (to == 0 || to == options_.self || !xce_core_is_voter(core_, to) || !net_->can_send(to)) {
+    done(absl::FailedPreconditionError(
+        to == 0 ? "no standby is connected" : absl::StrCat("node ", to, " is not a connected standby")));
+    return;
+  }
+  xce_core_update update;
+  const int rv = xce_core_transfer(core_, now_ms(), to, &update);
+  if (rv != XCE_CORE_OK) {
+    done(absl::FailedPreconditionError(xce_core_strerror(rv)));
+    return;
+  }
+  transfer_ = Transfer{to, now_ms() + 2 * static_cast<uint64_t>(options_.election_timeout_ms), std::move(done)};
+  absorb(rv, update, "a hand-over");
+  settle();
+}
+
+void Node::check_transfer() {
+  if (!transfer_) return;
+  absl::Status status;
+  if (role_.role == Role::kLeader) {
+    if (xce_core_transferee(core_) != 0) return;
+    status = absl::DeadlineExceededError(absl::StrCat("node ", transfer_->to, " did not take over in time"));
+  } else if (role_.leader == transfer_->to) {
+    status = absl::OkStatus();
+  } else if (role_.leader != 0) {
+    status = absl::UnavailableError(absl::StrCat("node ", role_.leader, " has taken over instead"));
+  } else if (now_ms() >= transfer_->deadline_ms) {
+    status = absl::UnavailableError("no node has taken over yet");
+  } else {
+    return;
+  }
+  auto done = std::move(transfer_->done);
+  transfer_.reset();
+  done(std::move(status));
+}
+
+}  // namespace xce::consensus

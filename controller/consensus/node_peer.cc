@@ -1,0 +1,194 @@
+// What Node hears from its peers and about them, and the fast failover.
+#include <spdlog/spdlog.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "controller/consensus/node.h"
+
+namespace xce::consensus {
+
+const Peer* Node::peer(NodeId id) const {
+  for (const Peer& peer : options_.peers)
+    if (peer.id == id) return &peer;
+  return nullptr;
+}
+
+std::vector<PeerStatus> Node::peers() const {
+  std::vector<PeerStatus> out;
+  const uint64_t now = now_ms();
+  for (const Peer& peer : options_.peers) {
+    if (peer.id == options_.self) continue;
+    PeerStatus status;
+    status.id = peer.id;
+    status.connected = net_ != nullptr && net_->can_send(peer.id);
+    if (running() && role_.role == Role::kLeader) {
+      status.match_index = xce_core_match(core_, peer.id);
+      status.lag = log_.last_index() - status.match_index;
+    }
+    const auto contact = last_contact_ms_.find(peer.id);
+    if (contact != last_contact_ms_.end()) status.last_contact_ms = static_cast<int64_t>(now - contact->second);
+    out.push_back(status);
+  }
+  return out;
+}
+
+void Node::adopt_peer(int fd, const std::string& already_read) {
+  if (net_ != nullptr) net_->adopt(fd, already_read);
+}
+
+Hello Node::own_hello() {
+  Hello hello;
+  hello.node = options_.self;
+  hello.cluster = dir_ ? dir_->cluster() : 0;
+  if (dir_) hello.instance = dir_->instance();
+  hello.boot = boot_;
+  const Peer* const self = peer(options_.self);
+  hello.advertise = absl::StrCat(self->host, ":", self->port);
+  hello.serving = running();
+  return hello;
+}
+
+std::string Node::check_hello(const Hello& hello) {
+  if (!running()) return "";
+  if (hello.node == options_.self) return absl::StrCat("node id ", hello.node, " is this node's own");
+  if (peer(hello.node) == nullptr) return absl::StrCat("node ", hello.node, " is not a member of this cluster");
+  if (hello.cluster != dir_->cluster())
+    return absl::StrCat("it belongs to cluster ", absl::Hex(hello.cluster, absl::kZeroPad16), ", this is cluster ",
+                        absl::Hex(dir_->cluster(), absl::kZeroPad16),
+                        ": the controllers must be given the same node ids and addresses");
+  const auto known = instances_.find(hello.node);
+  if (known == instances_.end()) {
+    instances_[hello.node] = hello.instance;
+    std::string items;
+    append_instance_item(hello.node, hello.instance, &items);
+    writer_->enqueue(std::move(items));
+  } else if (known->second != hello.instance) {
+    return absl::StrCat("node ", hello.node, " has come back with another data directory: it could vote anew and lose "
+                        "acknowledged work. Give it its old directory, or run `xce cluster replace ", hello.node, "`");
+  }
+  return "";
+}
+
+void Node::on_message(uint64_t from, PeerMessage& message) {
+  if (!running()) return;
+  const uint64_t now = now_ms();
+  last_contact_ms_[from] = now;
+  switch (message.kind) {
+    case PeerMessage::kRaft:
+      message.raft.peer = from;
+      if (message.raft.type == XCE_MSG_APPEND_ENTRIES) {
+        receive_append(message.raft);
+      } else {
+        xce_core_update update;
+        const int rv = xce_core_receive(core_, now, &message.raft, &update);
+        if (rv == XCE_CORE_BAD_MESSAGE) {
+          spdlog::warn("consensus: node {} sent a message of type {} that breaks the protocol", from, message.raft.type);
+        } else {
+          absorb(rv, update, "a message");
+        }
+      }
+      settle();
+      break;
+    case PeerMessage::kSuspect:
+      failover_.on_suspect(from, message.suspect.term, message.suspect.primary,
+                           {message.suspect.last_term, message.suspect.last_index}, now);
+      settle();
+      break;
+    default:
+      break;
+  }
+}
+
+void Node::receive_append(xce_core_message message) {
+  const xce_core_entry* const entries = message.entries;
+  const unsigned n = message.n_entries;
+  unsigned at = 0;
+  bool first = true;
+  while (running() && (first || at < n)) {
+    // The previous part may have been refused; then so would this one be.
+    if (!first && log_.term_at(message.prev_log_index) != message.prev_log_term) return;
+    first = false;
+    // The core takes a change of configuration for the first entry of its batch, so make it that.
+    unsigned end = at;
+    while (end < n && (end == at || entries[end].type != XCE_ENTRY_CHANGE)) end++;
+    message.entries = entries + at;
+    message.n_entries = end - at;
+    xce_core_update update;
+    const int rv = xce_core_receive(core_, now_ms(), &message, &update);
+    if (rv == XCE_CORE_BAD_MESSAGE || rv == XCE_CORE_IGNORED) {
+      spdlog::warn("consensus: entries from node {} in term {} were not taken: {}", message.peer, message.term,
+                   xce_core_strerror(rv));
+      return;
+    }
+    absorb(rv, update, "entries from the primary");
+    if (!running()) return;
+    if (xce_core_term(core_) == message.term && xce_core_state(core_) == XCE_STATE_FOLLOWER) {
+      // It leads, so it lives, whatever we thought.
+      if (message.peer == failover_.primary() && message.term == failover_.term()) failover_.set_suspecting(false);
+      heard_leader_ = message.peer;
+      heard_term_ = message.term;
+    }
+    if (message.n_entries > 0) {
+      message.prev_log_term = entries[end - 1].term;
+      message.prev_log_index += message.n_entries;
+    }
+    at = end;
+  }
+}
+
+void Node::on_connected(uint64_t peer) {
+  if (!running()) return;
+  if (failover_.suspecting()) tell_suspicion(true);
+  // A leader need not be told: the core sends a heartbeat within heartbeat_ms, and the answer brings the rest.
+  (void)peer;
+}
+
+void Node::on_gone(uint64_t peer) {
+  if (!running() || peer != failover_.primary() || failover_.suspecting()) return;
+  failover_.set_suspecting(true);
+  if (!failover_.suspecting()) return;
+  spdlog::warn("consensus: the process of primary {} is gone; asking the other nodes", peer);
+  tell_suspicion(true);
+  settle();
+}
+
+void Node::tell_suspicion(bool at_once) {
+  const uint64_t now = now_ms();
+  if (!at_once && now - last_told_ms_ < kSuspicionRepeatMs) return;
+  last_told_ms_ = now;
+  Suspect suspect;
+  suspect.term = failover_.term();
+  suspect.primary = failover_.primary();
+  suspect.last_term = log_.last_term();
+  suspect.last_index = log_.last_index();
+  for (const Peer& peer : options_.peers) {
+    if (peer.id == options_.self || peer.id == suspect.primary) continue;
+    std::string frame;
+    append_suspect_frame(suspect, &frame);
+    send_or_hold(peer.id, std::move(frame));
+  }
+}
+
+// Called after every event. In particular it comes again after each completed write: the core ignores the request to
+// stand while entries are on their way to the disk.
+void Node::run_failover() {
+  if (!failover_.suspecting()) return;
+  tell_suspicion(false);
+  const LogPosition own{log_.last_term(), log_.last_index()};
+  if (!failover_.should_stand(own, xce_core_voters(core_), now_ms())) return;
+  if (xce_core_state(core_) != XCE_STATE_FOLLOWER || !xce_core_is_voter(core_, options_.self)) return;
+  xce_core_message stand{};
+  stand.type = XCE_MSG_TIMEOUT_NOW;
+  stand.peer = failover_.primary();
+  stand.term = failover_.term();
+  stand.last_log_index = own.index;
+  stand.last_log_term = own.term;
+  xce_core_update update;
+  const int rv = xce_core_receive(core_, now_ms(), &stand, &update);
+  if (rv == XCE_CORE_BAD_MESSAGE) return;
+  absorb(rv, update, "standing for election");
+  if (running() && xce_core_state(core_) == XCE_STATE_CANDIDATE) settle_again_ = true;
+}
+
+}  // namespace xce::consensus

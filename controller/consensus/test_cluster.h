@@ -1,0 +1,232 @@
+// A cluster of controllers' consensus parts on one loop, over real loopback sockets with ports that the kernel picks.
+#ifndef XCE_CONTROLLER_CONSENSUS_TEST_CLUSTER_H_
+#define XCE_CONTROLLER_CONSENSUS_TEST_CLUSTER_H_
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <uv.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "controller/consensus/consensus.h"
+#include "controller/consensus/uv_handle.h"
+
+namespace xce::consensus {
+
+// A directory of its own for one test, removed at its end.
+class TestDirectory {
+ public:
+  TestDirectory() {
+    const char* base = std::getenv("TEST_TMPDIR");
+    std::string pattern = std::string(base != nullptr ? base : "/tmp") + "/consensus-XXXXXX";
+    path_ = ::mkdtemp(pattern.data());
+  }
+  ~TestDirectory() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+// One node: a listening socket that stays the same over restarts, and a state machine that records.
+class TestNode final : public StateMachine, public Listener {
+ public:
+  TestNode(uv_loop_t* loop, NodeId id) : loop_(loop), id_(id) {
+    listen_fd_ = make_listener(0);
+    sockaddr_in address{};
+    socklen_t length = sizeof address;
+    ::getsockname(listen_fd_, reinterpret_cast<sockaddr*>(&address), &length);
+    port_ = ntohs(address.sin_port);
+  }
+  ~TestNode() override {
+    kill();
+    if (listen_fd_ >= 0) ::close(listen_fd_);
+  }
+
+  absl::Status start(Options options) {
+    applied.clear();
+    fatal = absl::OkStatus();
+    if (listen_fd_ < 0) listen_fd_ = make_listener(port_);
+    options.self = id_;
+    options.seed = id_ * 7919;
+    consensus = std::make_unique<Consensus>(loop_, std::move(options), this, this);
+    absl::Status status = consensus->start();
+    if (!status.ok()) {
+      consensus.reset();
+      return status;
+    }
+    poll_ = new uv_poll_t;
+    uv_poll_init(loop_, poll_, listen_fd_);
+    poll_->data = this;
+    uv_poll_start(poll_, UV_READABLE, [](uv_poll_t* poll, int, int) {
+      auto* const node = static_cast<TestNode*>(poll->data);
+      const int fd = ::accept4(node->listen_fd_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+      if (fd < 0) return;
+      if (node->accepting && node->consensus != nullptr) {
+        node->consensus->adopt_peer(fd, "");
+      } else {
+        ::close(fd);
+      }
+    });
+    return status;
+  }
+
+  // As a killed process: connections end and the port refuses.
+  void kill() {
+    close_handle(poll_);
+    if (listen_fd_ >= 0) ::close(listen_fd_);
+    listen_fd_ = -1;
+    consensus.reset();
+  }
+
+  void apply(uint64_t index, uint64_t term, std::string_view entry) override {
+    if (!applied.empty()) {
+      EXPECT_GT(index, applied.rbegin()->first);
+    }
+    applied[index] = {term, std::string(entry)};
+  }
+  void on_role(const RoleInfo& role) override { roles.push_back(role); }
+  void on_fatal(absl::Status status) override { fatal = std::move(status); }
+
+  NodeId id() const { return id_; }
+  uint16_t port() const { return port_; }
+  bool leads() const { return consensus && consensus->role().ready; }
+  std::vector<std::string> entries() const {
+    std::vector<std::string> out;
+    for (const auto& [index, entry] : applied) out.push_back(entry.second);
+    return out;
+  }
+
+  std::unique_ptr<Consensus> consensus;
+  std::map<uint64_t, std::pair<uint64_t, std::string>> applied;  // index -> term, entry
+  std::vector<RoleInfo> roles;
+  absl::Status fatal;
+  bool accepting = true;
+
+ private:
+  static int make_listener(uint16_t port) {
+    const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    const int on = 1;
+    ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(port);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(::bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+    EXPECT_EQ(::listen(fd, 64), 0);
+    return fd;
+  }
+
+  uv_loop_t* const loop_;
+  const NodeId id_;
+  int listen_fd_ = -1;
+  uint16_t port_ = 0;
+  uv_poll_t* poll_ = nullptr;
+};
+
+class TestCluster {
+ public:
+  explicit TestCluster(unsigned n, size_t segment_bytes = size_t{256} << 10) {
+    uv_loop_init(&loop_);
+    for (unsigned i = 0; i < n; i++) nodes_.push_back(std::make_unique<TestNode>(&loop_, i + 1));
+    for (const auto& node : nodes_) options_.peers.push_back({node->id(), "127.0.0.1", node->port()});
+    options_.segment_bytes = segment_bytes;
+  }
+  ~TestCluster() {
+    nodes_.clear();
+    while (uv_run(&loop_, UV_RUN_NOWAIT) != 0) {
+    }
+    EXPECT_EQ(uv_loop_close(&loop_), 0);
+  }
+
+  Options options(NodeId id) const {
+    Options out = options_;
+    out.data_dir = directory_.path() + "/node" + std::to_string(id);
+    return out;
+  }
+  void start_all() {
+    for (const auto& node : nodes_) {
+      const absl::Status status = node->start(options(node->id()));
+      ASSERT_TRUE(status.ok()) << status;
+    }
+  }
+  absl::Status start(NodeId id) { return node(id).start(options(id)); }
+
+  // Runs the loop until the predicate holds; false after 10 s.
+  bool run_until(const std::function<bool()>& predicate, uint64_t timeout_ms = 10000) {
+    const uint64_t deadline = uv_hrtime() + timeout_ms * 1000000;
+    uv_timer_t* const tick = new uv_timer_t;  // so that a poll never outlasts the deadline
+    uv_timer_init(&loop_, tick);
+    uv_timer_start(tick, [](uv_timer_t*) {}, 20, 20);
+    bool held = predicate();
+    while (!held && uv_hrtime() < deadline) {
+      uv_run(&loop_, UV_RUN_ONCE);
+      held = predicate();
+    }
+    uv_timer_t* closing = tick;
+    close_handle(closing);
+    return held;
+  }
+
+  // The one ready leader, or nullptr.
+  TestNode* leader() {
+    for (const auto& node : nodes_)
+      if (node->leads()) return node.get();
+    return nullptr;
+  }
+  TestNode* wait_for_leader() {
+    EXPECT_TRUE(run_until([&] { return leader() != nullptr; }));
+    return leader();
+  }
+  // Runs until every node that runs has applied what the leader has.
+  bool wait_until_equal() {
+    return run_until([&] {
+      const TestNode* const first = leader();
+      if (first == nullptr) return false;
+      for (const auto& node : nodes_)
+        if (node->consensus && (node->applied != first->applied || node->consensus->applied() != first->consensus->applied()))
+          return false;
+      return true;
+    });
+  }
+  // Proposes on a node and runs until it is answered.
+  Outcome propose(TestNode& node, const std::string& entry) {
+    Outcome outcome;
+    bool done = false;
+    node.consensus->propose(entry, [&](Outcome o) {
+      outcome = o;
+      done = true;
+    });
+    EXPECT_TRUE(run_until([&] { return done; }));
+    return outcome;
+  }
+
+  TestNode& node(NodeId id) { return *nodes_[id - 1]; }
+  std::vector<std::unique_ptr<TestNode>>& nodes() { return nodes_; }
+  uv_loop_t* loop() { return &loop_; }
+  Options& shared_options() { return options_; }
+  const std::string& path() const { return directory_.path(); }
+
+ private:
+  uv_loop_t loop_;
+  TestDirectory directory_;
+  Options options_;
+  std::vector<std::unique_ptr<TestNode>> nodes_;
+};
+
+}  // namespace xce::consensus
+
+#endif  // XCE_CONTROLLER_CONSENSUS_TEST_CLUSTER_H_
