@@ -232,6 +232,14 @@ absl::StatusOr<std::vector<Resolved>> resolve(Session& session, const std::vecto
   std::vector<Resolved> out;
   for (const JobRef& ref : refs) {
     if (!ref.indices.has_value()) {
+      if (known.count(ref.id) == 0) {  // perhaps an array whose first task is no longer remembered
+        xce_job_filter_t filter{};
+        filter.array_id = ref.id;
+        filter.limit = 1;
+        const auto page = session.job_page(filter);
+        if (!page.ok()) return page.status();
+        if ((*page)->njobs > 0) known[ref.id] = {absl::StrCat(ref.id), ref.id, true, XCE_JOB_PENDING};
+      }
       const auto it = known.find(ref.id);
       if (it == known.end()) {
         missing->push_back(absl::StrCat(ref.id));

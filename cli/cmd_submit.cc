@@ -1,0 +1,240 @@
+// xce submit and xce run: a script or a command becomes a job.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+#include "cli/labels.h"
+#include "cli/script.h"
+#include "cli/submit_options.h"
+#include "cli/terminal.h"
+#include "cli/waiter.h"
+
+extern char** environ;  // POSIX
+
+namespace xce::cli {
+namespace {
+
+struct SubmitCommand {
+  SubmitOptions options;
+  bool wait = false;
+  bool quiet = false;
+};
+
+constexpr char kSubmitExamples[] =
+    "  xce submit job.sh in.txt            run a script with an argument\n"
+    "  xce submit -c 2 -m 2G -t 10m job.sh two processors, 2 GiB, ten minutes\n"
+    "  xce submit -a 0-9%2 job.sh          ten tasks, two at once; XCE_ARRAY_INDEX tells which\n"
+    "  xce submit --afterok 17 next.sh     when job 17 has completed\n"
+    "  xce submit -- gcc -O2 a.c           run a command\n"
+    "  xce submit --quiet --wait job.sh    exit with the job's own exit code\n"
+    "A script may begin with lines such as\n"
+    "  #XCE --cpus 2 --time 10:00 --name simulation\n"
+    "with the same options; the command line wins. Options go before the script; what follows is the script's.\n"
+    "'--output json' prints JSON here too (write ./json for a file of that name); so does --json.";
+
+constexpr char kRunExamples[] =
+    "  xce run -- make test                run a command on the cluster, see its output, exit with its code\n"
+    "  xce run -c 4 job.sh in.txt          a script likewise\n"
+    "Ctrl-C kills the job and exits with 130; a second Ctrl-C leaves at once. To let a job run on without you, use\n"
+    "'xce submit' and 'xce logs -f'. Its own failures are at 120+code: 122 usage, 124 permission, 125 no leader,\n"
+    "126 outcome unknown.";
+
+absl::StatusOr<std::string> read_script(const std::string& path) {
+  if (path == "-") return std::string(std::istreambuf_iterator<char>(std::cin), {});
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0) {
+    const std::string advice = errno == ENOENT ? "; check the name, or run a command with 'xce submit -- " + path + "'"
+                                               : std::string("; check its permissions");
+    return absl::InvalidArgumentError(absl::StrCat("cannot read the script ", path, ": ", std::strerror(errno), advice));
+  }
+  if (S_ISDIR(info.st_mode)) {
+    return absl::InvalidArgumentError(absl::StrCat(path, " is a directory; name the script in it"));
+  }
+  std::ifstream in(path, std::ios::binary);
+  if (!in) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("cannot read the script ", path, ": ", std::strerror(errno), "; check its permissions"));
+  }
+  // One byte more than may be, to see that it is too much.
+  std::string bytes;
+  char buffer[65536];
+  while (in && bytes.size() <= XCE_MAX_SCRIPT_BYTES) {
+    in.read(buffer, sizeof(buffer));
+    bytes.append(buffer, static_cast<size_t>(in.gcount()));
+  }
+  return bytes;
+}
+
+// Fills the holder from the command line, the script and this process's surroundings.
+absl::Status prepare(const Context& context, SubmitOptions options, JobSpecHolder* holder) {
+  const Tail& tail = context.tail;
+  if (tail.words.empty()) {
+    return absl::InvalidArgumentError("nothing to run; name a script, or a command after --, as in 'xce submit -- hostname'");
+  }
+  if (tail.after_dashes) {
+    holder->set_what("", tail.words);
+  } else {
+    const std::string& path = tail.words[0];
+    absl::StatusOr<std::string> script = read_script(path);
+    if (!script.ok()) return script.status();
+    const std::string name = path == "-" ? "the script on standard input" : path;
+    absl::Status status = check_script(name, *script, XCE_MAX_SCRIPT_BYTES);
+    if (!status.ok()) return status;
+    const auto directives = options_of_script(path, *script);
+    if (!directives.ok()) return directives.status();
+    const auto head = read_directives(path, *script);
+    for (int line : head->ignored) {
+      complain(absl::StrCat(path, ":", line, ": #XCE below the first command is ignored; move it to the top"));
+    }
+    options = merge(options, *directives);
+    holder->set_what(*std::move(script), {tail.words.begin() + 1, tail.words.end()});
+  }
+  absl::Status status = holder->set_options(options);
+  if (!status.ok()) return status;
+  holder->set_default_name(tail.words[0] == "-" ? "stdin" : tail.words[0]);
+  status = holder->set_environment(options, environ);
+  if (!status.ok()) return status;
+  char dir[PATH_MAX];
+  if (::getcwd(dir, sizeof(dir)) == nullptr) {
+    return absl::InvalidArgumentError("this directory does not exist any more; go to another one, or give --workdir");
+  }
+  holder->set_current_dir(dir);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<xce_submitted_t> submit(Session& session, JobSpecHolder* holder) {
+  for (const DependencyRef& dependency : holder->dependency_refs()) {
+    if (!dependency.job.indices.has_value()) {
+      holder->add_dependency(dependency.kind, dependency.job.id);
+      continue;
+    }
+    std::vector<std::string> missing;
+    const auto jobs = resolve(session, {dependency.job}, &missing);
+    if (!jobs.ok()) return jobs.status();
+    if (!missing.empty()) return absl::NotFoundError(absl::StrCat("there is no job ", missing[0], " to wait for"));
+    for (const Resolved& job : *jobs) holder->add_dependency(dependency.kind, job.id);
+  }
+  const auto spec = holder->spec();
+  if (!spec.ok()) return spec.status();
+  xce_submitted_t submitted{};
+  set_interrupt_note(
+      "\nxce: interrupted while submitting; the job may be in the queue all the same: look with 'xce jobs'\n");
+  const auto rc =
+      session.call("cannot submit", [&](xcecli_ctx_t ctx) { return xcecli_jobsub(ctx, *spec, &submitted); });
+  set_interrupt_note("");
+  if (rc.ok()) return submitted;
+  xce_error_t last{};
+  xcecli_last_error(&last);
+  if (rc.status().code() == absl::StatusCode::kAlreadyExists && last.job_id != 0) {
+    return absl::AlreadyExistsError(absl::StrCat("job ", last.job_id, " has this submit key already, and other content; ",
+                                                 "use another --submit-key, or see 'xce job ", last.job_id, "'"));
+  }
+  return rc.status();
+}
+
+void report(const Context& context, const SubmitCommand& command, bool array, const xce_submitted_t& submitted) {
+  if (context.json) {
+    print_json(Json{{"job_id", submitted.job_id}, {"array", array}, {"count", submitted.count}, {"existing", submitted.existing}});
+  } else if (command.quiet) {
+    print(absl::StrCat(submitted.job_id, "\n"));
+  } else {
+    const std::string there = submitted.existing ? " (it was there already: same submit key)" : "";
+    print(array ? absl::StrCat("Submitted job array ", submitted.job_id, " (", submitted.count,
+                               submitted.count == 1 ? " task)" : " tasks)", there, "\n")
+                : absl::StrCat("Submitted job ", submitted.job_id, there, "\n"));
+  }
+}
+
+absl::StatusOr<int> run_submit(const Context& context, const SubmitCommand& command) {
+  JobSpecHolder holder;
+  absl::Status status = prepare(context, command.options, &holder);
+  if (!status.ok()) return status;
+  const auto checked = holder.spec();
+  if (!checked.ok()) return checked.status();
+  auto session = Session::open(context.connection);
+  if (!session.ok()) return session.status();
+  const auto submitted = submit(**session, &holder);
+  if (!submitted.ok()) return submitted.status();
+  const bool array = (*checked)->narray > 0;
+  report(context, command, array, *submitted);
+  if (!command.wait) return kOk;
+  Resolved target{absl::StrCat(submitted->job_id), submitted->job_id, array, XCE_JOB_PENDING};
+  int code = kOk;
+  status = wait_for(**session, {target}, 0, [&](const EndedJob& job) {
+    if (code == kOk) code = job.exit_code;
+    if (!command.quiet && !context.json) print(outcome_words(job) + "\n");
+  });
+  if (!status.ok()) return status;
+  return code;
+}
+
+// After Ctrl-C: kills the job, whatever the cluster is doing, and tells.
+int kill_and_leave(Session& session, uint64_t job_id) {
+  const int signal = interrupted();
+  const auto rc = session.call(absl::StrCat("cannot kill job ", job_id), [&](xcecli_ctx_t ctx) {
+    return xcecli_jobctrl(ctx, &job_id, 1, XCE_JOBCTRL_KILL, 0, false);
+  });
+  if (rc.ok()) {
+    complain(absl::StrCat("interrupted: job ", job_id, " is killed"));
+  } else {
+    complain(absl::StrCat("interrupted, but job ", job_id, " may run on: ", std::string(rc.status().message()),
+                          "; kill it with 'xce kill ", job_id, "'"));
+  }
+  return 128 + signal;
+}
+
+absl::StatusOr<int> run_run(const Context& context, const SubmitCommand& command) {
+  if (command.options.array) return absl::InvalidArgumentError("run follows one job; submit an array with 'xce submit'");
+  JobSpecHolder holder;
+  absl::Status status = prepare(context, command.options, &holder);
+  if (!status.ok()) return status;
+  const auto spec = holder.spec();
+  if (!spec.ok()) return spec.status();
+  if ((*spec)->narray > 0) return absl::InvalidArgumentError("run follows one job; submit an array with 'xce submit'");
+  auto session = Session::open(context.connection);
+  if (!session.ok()) return session.status();
+  const auto submitted = submit(**session, &holder);
+  if (!submitted.ok()) return submitted.status();
+  remember_interrupt();
+  if (!command.quiet) complain(absl::StrCat("job ", submitted->job_id, " (Ctrl-C kills it)"));
+  std::vector<LogReader> readers{{submitted->job_id, XCE_STDOUT, 1}};
+  if ((*spec)->stderr_path != nullptr) readers.emplace_back(submitted->job_id, XCE_STDERR, 2);
+  const auto ended = follow_job(**session, submitted->job_id, std::move(readers), true);
+  if (interrupted() != 0 && !ended.ok()) return kill_and_leave(**session, submitted->job_id);
+  if (!ended.ok()) return ended.status();
+  if (!command.quiet && ended->state != XCE_JOB_COMPLETED) complain(outcome_words(*ended));
+  return ended->exit_code;
+}
+
+}  // namespace
+
+void register_submit(Registry* registry) {
+  auto submit_command = std::make_shared<SubmitCommand>();
+  Command& command = registry->add("submit", "submit a script or a command as a job", kSubmitExamples);
+  add_submit_options(command.app, &submit_command->options);
+  command.app->add_flag("--wait,-W", submit_command->wait, "wait for its end; exits like 'xce wait'");
+  command.app->add_flag("--quiet", submit_command->quiet, "print only the id");
+  command.takes_tail = true;
+  command.own_codes = [submit_command] { return submit_command->wait; };
+  command.run = [submit_command](const Context& context) { return run_submit(context, *submit_command); };
+
+  auto run_command = std::make_shared<SubmitCommand>();
+  Command& run = registry->add("run", "submit, show the output, exit with the job's exit code", kRunExamples);
+  add_submit_options(run.app, &run_command->options);
+  run.app->add_flag("--quiet", run_command->quiet, "print nothing but the job's output");
+  run.takes_tail = true;
+  run.own_codes = [] { return true; };
+  run.run = [run_command](const Context& context) { return run_run(context, *run_command); };
+}
+
+}  // namespace xce::cli

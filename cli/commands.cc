@@ -1,0 +1,32 @@
+#include "cli/commands.h"
+
+#include <unistd.h>
+
+#include "cli/terminal.h"
+
+namespace xce::cli {
+
+Command& Registry::add(const std::string& name, const std::string& help, const std::string& examples, CLI::App* parent) {
+  commands_.emplace_back();
+  Command& command = commands_.back();
+  command.app = (parent == nullptr ? root_ : parent)->add_subcommand(name, help);
+  command.app->fallthrough();
+  command.app->allow_extras();
+  command.app->footer("Examples:\n" + examples +
+                      "\n\nCommon options: --masters, --output json, --deadline, --verbose (see 'xce --help')");
+  return command;
+}
+
+void print_json(const Json& json) { print(dump(json, ::isatty(1) == 1) + "\n"); }
+
+absl::StatusOr<std::vector<JobRef>> parse_job_refs(const std::vector<std::string>& texts) {
+  std::vector<JobRef> out;
+  for (const std::string& text : texts) {
+    absl::StatusOr<JobRef> ref = parse_job_ref(text);
+    if (!ref.ok()) return ref.status();
+    out.push_back(*std::move(ref));
+  }
+  return out;
+}
+
+}  // namespace xce::cli
