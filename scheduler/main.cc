@@ -142,15 +142,16 @@ int run(const Flags& flags) {
   xce_set_log_callback(&log_of_library, nullptr);
   xce::sched::XcePort port;
   xce::sched::Pipeline pipeline(&port, xce::sched::PipelineOptions(), &wall_ms, &log_line);
-  const int rc = port.start(config, &pipeline);
-  if (rc < 0 && rc != -E_XCE_NOT_READY) {
+  int rc = port.open(config, &pipeline);
+  if (rc < 0) {
     spdlog::error("cannot start: {}", xce_strerror(rc));
     return 1;
   }
-  if (rc < 0) spdlog::warn("no controller answered yet, going on trying: {}", port.last_error());
   bool gave_up;
   {
-    Watch watch(flags, &pipeline, &port, signals);
+    Watch watch(flags, &pipeline, &port, signals);  // from here on signals are heard
+    rc = port.start();
+    if (rc == -E_XCE_NOT_READY) spdlog::warn("no controller answered yet, going on trying: {}", port.last_error());
     pipeline.run();
     gave_up = watch.gave_up();
   }

@@ -133,7 +133,9 @@ bool Publisher::take_state() {
   size_t rows = 0;
   do {
     std::vector<Job> page;
-    if (rc >= 0) rc = port_->jobs(filter, &page, &filter.after_id);
+    JobId next_after = 0;
+    if (rc >= 0) rc = port_->jobs(filter, &page, &next_after);
+    filter.after_id = next_after;
     if (rc < 0 || stopped()) {
       if (!stopped()) log_(LogLevel::kWarn, absl::StrCat("cannot take the state, trying again: ", port_->last_error()));
       return false;

@@ -53,14 +53,16 @@ class CAllocs {
 
 XcePort::~XcePort() { close(); }
 
-int XcePort::start(const xce_client_config_t& config, PushSink* sink) {
+int XcePort::open(const xce_client_config_t& config, PushSink* sink) {
   sink_ = sink;
-  int rc = xcecli_ctx_init(&ctx_, &config);
+  const int rc = xcecli_ctx_init(&ctx_, &config);
   if (rc < 0) return rc;
   xcecli_set_reconnect_handler(ctx_, &XcePort::on_reconnect, this);
   xcecli_set_push_handler(ctx_, &XcePort::on_push, this);
-  return xcecli_start(ctx_);
+  return 0;
 }
+
+int XcePort::start() { return xcecli_start(ctx_); }
 
 void XcePort::stop() {
   if (ctx_ != nullptr) xcecli_stop(ctx_);

@@ -18,10 +18,11 @@ class XcePort : public ControllerPort {
   XcePort(const XcePort&) = delete;
   XcePort& operator=(const XcePort&) = delete;
 
-  // Makes the context and starts it; sink must outlive this. 0; -E_XCE_NOT_READY when no controller answered yet (calls go on
-  // trying); other negative values: the config is unusable.
-  int start(const xce_client_config_t& config, PushSink* sink);
-  // Ends calls in flight with -ECANCELED. Any thread.
+  // Makes the context, without I/O; sink must outlive this. Negative: the config is unusable.
+  int open(const xce_client_config_t& config, PushSink* sink);
+  // Connects. -E_XCE_NOT_READY when no controller answered yet: calls go on trying all the same.
+  int start();
+  // Ends calls in flight with -ECANCELED. Any thread, after open.
   void stop();
   // Frees the context; no call may be in flight.
   void close();

@@ -88,8 +88,11 @@ void EndedJobs::unrefer(JobId dependency, JobId dependent) {
   it->second.erase(dependent);
   if (!it->second.empty()) return;
   dependents_.erase(it);
+  // Kept a little longer: its dependent may only be on its way from one place to another.
   auto entry = entries_.find(dependency);
-  if (entry != entries_.end() && !entry->second.in_ring) entries_.erase(entry);
+  if (entry == entries_.end() || entry->second.in_ring) return;
+  entry->second.in_ring = true;
+  ring_.push_back(dependency);
 }
 
 std::vector<JobId> EndedJobs::dependents(JobId dependency) const {

@@ -1,0 +1,102 @@
+#include "scheduler/policy/reasons.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "scheduler/policy/policy_testutil.h"
+
+namespace xce::sched {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(Reasons, NoHost) {
+  Story s;
+  s.job(1);
+  s.tell();
+  EXPECT_EQ(s.reason(1), "no host has joined yet");
+  s.host_state("h1", 4, HostState::kDrained);
+  EXPECT_EQ(s.reason(1), "no host takes jobs now: 1 host drained");
+}
+
+TEST(Reasons, Impossible) {
+  Story s;
+  s.host("h1", 8, 1000);
+  s.job(1, 64);
+  s.job(2).spec.memory_mb = 5000;
+  s.job(3).spec.gres = {{"gpu", 2}};
+  s.job(4).spec.nodes = 3;
+  s.tell();
+  EXPECT_EQ(s.reason(1), "no host has 64 cpus (the largest has 8)");
+  EXPECT_EQ(s.reason(2), "no host has 5000 MB of memory (the largest has 1000)");
+  EXPECT_EQ(s.reason(3), "no host has 2 gpu (the most that one has is 0)");
+  EXPECT_EQ(s.reason(4), "needs 3 hosts with 1 cpu: only 1 is there");
+}
+
+TEST(Reasons, BusyAndInLine) {
+  Story s;
+  s.host("h1", 8);
+  s.job(1, 6);
+  s.job(2, 4);
+  s.job(3, 1);
+  s.tell();
+  s.round();
+  EXPECT_EQ(s.reason(2), "waiting for 4 free cpus: the largest free host has 2");
+  EXPECT_EQ(s.reason(3), "waits its turn: free hosts are kept for job 2, which is before it in line");
+}
+
+TEST(Reasons, HeldStoppedAndLimits) {
+  Story s;
+  s.host("h1", 8);
+  s.queue("x").active = false;
+  s.queue("default").max_running = 1;
+  s.job(1).state = JobState::kHeld;
+  s.job(2).spec.queue = "x";
+  s.job(3);
+  s.job(4);
+  s.tell();
+  s.round();
+  EXPECT_EQ(s.reason(1), "held by its owner");
+  EXPECT_EQ(s.reason(2), "queue 'x' is stopped");
+  EXPECT_EQ(s.reason(4), "queue 'default' runs as many jobs as it may (1)");
+}
+
+TEST(Reasons, ToldOnceAndRarelyRepeated) {
+  Story s;
+  s.host("h1", 8);
+  s.job(1, 6);
+  s.job(2, 4);
+  s.tell();
+  s.round();
+  EXPECT_EQ(collect_reasons(&s.view, s.now_ms, {}, nullptr).size(), 1u);
+  EXPECT_EQ(collect_reasons(&s.view, s.now_ms, {}, nullptr).size(), 0u);
+  s.host("h2", 8);  // the number changes, the kind does not
+  s.job(9, 5).state = JobState::kRunning;
+  s.jobs[9].allocs = {{"h2", 5, 0, {}}};
+  s.tell(9);
+  EXPECT_EQ(collect_reasons(&s.view, s.now_ms + 1000, {}, nullptr).size(), 0u);
+  EXPECT_EQ(collect_reasons(&s.view, s.now_ms + 20'000, {}, nullptr).size(), 1u);
+}
+
+TEST(Reasons, AMillionJobsCostNoMoreThanTheFirstThousand) {
+  Story s;
+  s.host("h1", 1);
+  for (JobId id = 1; id <= 5000; ++id) s.job(id);
+  s.tell();
+  s.round();
+  s.now_ms += 10'000;
+  size_t told = 0, passes = 0;
+  bool far = false;
+  bool more = true;
+  while (more && passes++ < 100) {
+    const auto items = collect_reasons(&s.view, s.now_ms, {}, &more);
+    EXPECT_LE(items.size(), 256u);
+    told += items.size();
+    for (const PendReason& item : items) far |= item.reason == "behind more than 250 other jobs in queue 'default'";
+  }
+  EXPECT_EQ(told, 4999u);  // everybody is told something, once
+  EXPECT_TRUE(far);
+}
+
+}  // namespace
+}  // namespace xce::sched
