@@ -21,8 +21,6 @@ void change(std::vector<Gres>& gres, const std::vector<Gres>& by, int sign) {
   std::sort(gres.begin(), gres.end(), [](const Gres& a, const Gres& b) { return a.name < b.name; });
 }
 
-HostState reachable_state(const Host& host) { return host.drained ? HostState::kDrained : HostState::kUp; }
-
 std::string no_news(const std::string& host) {
   return absl::StrCat("host ", host, " is unreachable: waiting for news of the job");
 }
@@ -36,6 +34,13 @@ void mark_jobs(Turn& turn, const std::string& host, bool lost) {
     job->reason = lost ? reason : std::string();
     turn.touch(*job);
   }
+}
+
+void bring_up(Turn& turn, Host& host) {
+  const bool was_lost = host.state == HostState::kUnreachable;
+  host.state = host.drained ? HostState::kDrained : HostState::kUp;
+  if (was_lost) mark_jobs(turn, host.attrs.name, /*lost=*/false);
+  turn.touch(host);
 }
 
 Result check_gres(const std::vector<Gres>& gres) {
@@ -152,19 +157,20 @@ Result join_host(Turn& turn, const Join& join) {
   if (Result r = check_gres(join.host.gres); r.status) return r;
   HostTable& hosts = turn.tables.hosts;
   Host* host = hosts.find(name);
-  const bool was_lost = host && host->state == HostState::kUnreachable;
   if (!host) host = &hosts.add(join.host);
   host->attrs = join.host;
   hosts.note_size(*host);
-  host->state = reachable_state(*host);
   host->instance = join.instance;
   host->joined_ms = turn.now_ms;
-  turn.touch(*host);
-  if (was_lost) mark_jobs(turn, name, /*lost=*/false);
+  bring_up(turn, *host);
   Result result;
   result.revision = turn.index;
   result.outbox_applied = host->outbox_applied;
   return result;
+}
+
+void hear_from(Turn& turn, Host& host) {
+  if (host.state == HostState::kUnreachable) bring_up(turn, host);
 }
 
 Result control_host(Turn& turn, const Command& command, const HostControl& control) {

@@ -51,6 +51,8 @@ class HostTable {
 uint32_t count_of(const std::vector<Gres>& gres, const std::string& name);
 
 Result join_host(Turn& turn, const Join& join);
+// A lost host that is heard of again is up again.
+void hear_from(Turn& turn, Host& host);
 Result control_host(Turn& turn, const Command& command, const HostControl& control);
 Result update_resvals(Turn& turn, const Command& command, const UpdateResvals& update);
 Result lose_host(Turn& turn, const Command& command, const HostLost& lost);

@@ -27,7 +27,10 @@ void started(Turn& turn, Job& job, const Report& report) {
 
 void ended(Turn& turn, Job& job, const Report& report) {
   JobState outcome = report.outcome;
-  if (!is_ended(outcome)) outcome = report.kind == NotifyKind::kFail ? JobState::kFailed : JobState::kCompleted;
+  const bool failed = report.kind == NotifyKind::kFail;
+  if (!is_ended(outcome) || (failed && outcome == JobState::kCompleted)) {
+    outcome = failed || report.exit_code != 0 || report.exit_signal != 0 ? JobState::kFailed : JobState::kCompleted;
+  }
   job.exit_code = report.exit_code;
   job.exit_signal = report.exit_signal;
   job.usage = report.usage;
@@ -74,6 +77,7 @@ Result notify(Turn& turn, const Command& command, const Notify& notify) {
     return refuse(E_XCE_STALE, absl::StrCat("another start of the worker of host '", notify.host,
                                             "' has joined since: join again, or stop this one"));
   }
+  hear_from(turn, *host);
   for (const Report& report : notify.items) {
     if (report.outbox_seq <= host->outbox_applied) continue;
     if (report.outbox_seq != host->outbox_applied + 1) break;

@@ -17,7 +17,8 @@
 //
 // Who may do what rests on Command.who, which the service fills from the connection:
 //   role controller  Tick and HostLost (the primary makes them with that role); everything else too
-//   role worker      Join, Notify and UpdateResvals of the host named who.name
+//   role worker      Join, Notify and UpdateResvals of the host named who.name; any of Join and Notify (also an empty one: make it on
+//                    a hello of an unreachable host) brings a lost host up again
 //   role scheduler   Join, Dispatches, PendReasons, and control of any job
 //   role apiserver   control of any job, queue and host; it submits for spec.user (else for who.user)
 //   role user        submits as who.user, controls its own jobs (same user name); "root" with uid 0 controls all

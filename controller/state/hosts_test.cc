@@ -1,0 +1,187 @@
+// Hosts, what their workers report, and queues.
+#include "controller/state/state_testutil.h"
+
+namespace xce::state {
+namespace {
+
+TEST(Host, JoinsUnderItsOwnNameOnly) {
+  Cluster c;
+  Join join;
+  join.role = Role::kWorker;
+  join.host.name = "n2";
+  join.host.cpus = 1;
+  EXPECT_EQ(c.says(a_daemon(Role::kWorker, "n1"), join), "PERM: ");
+  EXPECT_EQ(c.says(alice(), join), "PERM: ");
+  EXPECT_EQ(c.says(a_daemon(Role::kWorker, "n2"), join), "ok: host n2 UP 0/1");
+  join.host.cpus = 0;
+  EXPECT_EQ(c.says(a_daemon(Role::kWorker, "n2"), join), "INVALID: ");
+}
+
+TEST(Host, DrainsAndIsRemovedWhenEmpty) {
+  Cluster c;
+  const JobId id = c.running();
+  EXPECT_EQ(c.says(alice(), HostControl{HostAction::kDrain, "n1", ""}), "PERM: ");
+  EXPECT_EQ(c.says(root(), HostControl{HostAction::kDrain, "n1", "disk"}), "ok: host n1 DRAINED 1/4");
+  c.run(alice(), a_job());
+  EXPECT_EQ(c.dispatch(c.plan(2, {"n1"})), "STALE: ");
+  EXPECT_EQ(c.says(root(), HostControl{HostAction::kRemove, "n1", ""}), "BUSY: ");
+  EXPECT_EQ(c.join_host("n1", 4), "ok: host n1 DRAINED 1/4");  // the wish outlives a restart of the worker
+  c.notify("n1", {c.report("n1", NotifyKind::kFinish, id)});
+  EXPECT_EQ(c.says(root(), HostControl{HostAction::kResume, "n1", ""}), "ok: host n1 UP 0/4");
+  EXPECT_EQ(c.says(root(), HostControl{HostAction::kRemove, "n1", ""}), "ok: host n1 gone");
+  EXPECT_EQ(c.says(root(), HostControl{HostAction::kRemove, "n1", ""}), "NOENT: ");
+  // Back again, it goes on numbering its reports: two were applied.
+  EXPECT_EQ(c.state.outbox_applied("n1"), 2u);
+  c.join_host("n1", 4);
+  EXPECT_EQ(c.applied.results[0].outbox_applied, 2u);
+}
+
+TEST(Host, LostKeepsItsJobsAndComesBack) {
+  Cluster c;
+  const JobId id = c.running();
+  EXPECT_EQ(c.says(root(), HostLost{"n1"}), "PERM: ");
+  EXPECT_EQ(c.says(controller(), HostLost{"n1"}), "ok: host n1 UNREACHABLE 1/4, job 1 RUNNING @n1");
+  EXPECT_EQ(c.job(id).reason, "host n1 is unreachable: waiting for news of the job");
+  EXPECT_EQ(c.says(controller(), HostLost{"n1"}), "ok: ");
+  c.run(alice(), a_job());
+  EXPECT_EQ(c.dispatch(c.plan(2, {"n1"})), "STALE: ");
+  EXPECT_EQ(c.join_host("n1", 4, 1000, 2), "ok: host n1 UP 1/4, job 1 RUNNING @n1");
+  EXPECT_EQ(c.job(id).reason, "");
+  c.run(controller(), HostLost{"n1"});
+  EXPECT_EQ(c.notify("n1", {}, 2), "ok: host n1 UP 1/4, job 1 RUNNING @n1, outbox n1 1");  // was only paused
+}
+
+TEST(Host, MayComeBackSmallerThanWhatItHolds) {
+  Cluster c;
+  c.running();
+  c.running();
+  EXPECT_EQ(c.join_host("n1", 1), "ok: host n1 UP 2/1");
+  c.run(alice(), a_job());
+  EXPECT_EQ(c.dispatch(c.plan(3, {"n1"})), "STALE: ");
+  EXPECT_EQ(c.state.check_invariants().size(), 0u);
+  c.notify("n1", {c.report("n1", NotifyKind::kFinish, 1)});
+  EXPECT_EQ(c.dispatch(c.plan(3, {"n1"})), "STALE: ");
+  c.notify("n1", {c.report("n1", NotifyKind::kFinish, 2)});
+  EXPECT_EQ(c.dispatch(c.plan(3, {"n1"})), "ok: host n1 UP 1/1, job 3 STARTING @n1");
+}
+
+TEST(Host, TellsItsResources) {
+  Cluster c;
+  c.join_host("n1", 4);
+  EXPECT_EQ(c.says(a_daemon(Role::kWorker, "n1"), UpdateResvals{{{"gpu", 2}}}), "ok: host n1 UP 0/4");
+  EXPECT_EQ(c.says(a_daemon(Role::kWorker, "n1"), UpdateResvals{{{"gpu", 2}}}), "ok: ");
+  EXPECT_EQ(c.says(a_daemon(Role::kWorker, "n1"), UpdateResvals{{{"gpu", 2}, {"gpu", 1}}}), "INVALID: ");
+  EXPECT_EQ(c.says(alice(), UpdateResvals{{{"gpu", 2}}}), "PERM: ");
+}
+
+TEST(Reports, EachOnceInOrderWhateverArrives) {
+  Cluster c;
+  c.running();  // report 1
+  Report stop = c.report("n1", NotifyKind::kStop, 1), resumed = stop, finish = stop;
+  resumed.outbox_seq = 3;
+  resumed.kind = NotifyKind::kResumed;
+  finish.outbox_seq = 4;
+  finish.kind = NotifyKind::kFinish;
+  EXPECT_EQ(c.notify("n1", {resumed, finish}), "ok: outbox n1 1");  // a gap: resend from 2
+  EXPECT_EQ(c.notify("n1", {stop, resumed}), "ok: job 1 RUNNING @n1, outbox n1 3");
+  EXPECT_EQ(c.notify("n1", {stop, resumed}), "ok: outbox n1 3");
+  EXPECT_EQ(c.notify("n1", {stop, resumed, finish}), "ok: host n1 UP 0/4, job 1 COMPLETED, outbox n1 4");
+  EXPECT_EQ(c.applied.results[0].outbox_applied, 4u);
+}
+
+TEST(Reports, OfAnOldAttemptOrAnotherHostOrNobodyOnlyAdvance) {
+  Cluster c;
+  c.running();
+  c.join_host("n2", 4);
+  EXPECT_EQ(c.notify("n2", {c.report("n2", NotifyKind::kFinish, 1)}), "ok: outbox n2 1");
+  Report old = c.report("n1", NotifyKind::kFinish, 1);
+  old.attempt = 0;
+  EXPECT_EQ(c.notify("n1", {old}), "ok: outbox n1 2");
+  EXPECT_EQ(c.notify("n1", {c.report("n1", NotifyKind::kFinish, 99)}), "ok: outbox n1 3");
+  EXPECT_EQ(c.job(1).state, JobState::kRunning);
+}
+
+TEST(Reports, OnlyFromTheHostsNewestWorker) {
+  Cluster c;
+  EXPECT_EQ(c.notify("n1", {}), "NOENT: ");
+  c.running();
+  EXPECT_EQ(c.says(a_daemon(Role::kWorker, "n2"), Notify{"n1", 1, {c.report("n1", NotifyKind::kFinish, 1)}}), "PERM: ");
+  EXPECT_EQ(c.says(root(), Notify{"n1", 1, {c.report("n1", NotifyKind::kFinish, 1)}}), "PERM: ");
+  EXPECT_EQ(c.notify("n1", {c.report("n1", NotifyKind::kFinish, 1)}, 77), "STALE: ");
+  EXPECT_EQ(c.job(1).state, JobState::kRunning);
+}
+
+TEST(Reports, AStartThatNeverRanFails) {
+  Cluster c;
+  c.join_scheduler("s", 1);
+  c.join_host("n1", 4);
+  c.run(alice(), a_job());
+  c.dispatch(c.plan(1, {"n1"}));
+  Report fail = c.report("n1", NotifyKind::kFail, 1);
+  fail.outcome = JobState::kFailed;
+  fail.message = "no such directory: /home/alice";
+  fail.exit_code = 127;
+  EXPECT_EQ(c.notify("n1", {fail}), "ok: host n1 UP 0/4, job 1 FAILED, outbox n1 1");
+  EXPECT_EQ(c.job(1).reason, "no such directory: /home/alice");
+  EXPECT_EQ(c.job(1).starts, 0u);
+  EXPECT_EQ(c.job(1).start_ms, 0);
+}
+
+TEST(Reports, TimesStayBetweenDispatchAndNow) {
+  Cluster c;
+  c.running();
+  c.time_ms += 60000;  // an outage: the report of an end 50 s ago comes late
+  Report finish = c.report("n1", NotifyKind::kFinish, 1);
+  finish.time_ms = c.time_ms - 50000;
+  c.notify("n1", {finish});
+  EXPECT_EQ(c.job(1).end_ms, c.time_ms - 50000);
+  c.running();
+  finish = c.report("n1", NotifyKind::kFinish, 2);
+  finish.time_ms = 5;  // a clock that is wrong
+  c.notify("n1", {finish});
+  EXPECT_EQ(c.job(2).end_ms, c.job(2).start_ms);
+}
+
+TEST(Queues, AdministratorsChangeThem) {
+  Cluster c;
+  Queue night;
+  night.name = "night";
+  night.default_time_s = 60;
+  night.max_time_s = 100;
+  night.open = night.active = false;  // not for create: these have their own actions
+  EXPECT_EQ(c.says(alice(), QueueControl{QueueAction::kCreate, night}), "PERM: ");
+  EXPECT_EQ(c.says(root(), QueueControl{QueueAction::kCreate, night}), "ok: queue night");
+  EXPECT_EQ(c.says(root(), QueueControl{QueueAction::kCreate, night}), "INVALID: ");
+  JobSpec spec = a_job();
+  spec.queue = "night";
+  c.run(alice(), spec);
+  EXPECT_EQ(c.job(1).spec.time_limit_s, 60u);
+  spec.time_limit_s = 101;
+  EXPECT_EQ(c.says(alice(), spec), "INVALID: ");
+  EXPECT_EQ(c.message(), "queue 'night' allows 100 s, and the job asks for 101 s: ask for less time, or use another queue");
+  EXPECT_EQ(c.says(root(), QueueControl{QueueAction::kRemove, night}), "BUSY: ");
+  EXPECT_EQ(c.says(root(), QueueControl{QueueAction::kClose, night}), "ok: queue night closed");
+  spec.time_limit_s = 0;
+  EXPECT_EQ(c.says(alice(), spec), "INVALID: ");
+  night.is_default = true;
+  EXPECT_EQ(c.says(root(), QueueControl{QueueAction::kUpdate, night}), "ok: queue default, queue night closed default");
+  c.control(alice(), JobAction::kKill, {1});
+  EXPECT_EQ(c.says(root(), QueueControl{QueueAction::kRemove, night}), "INVALID: ");
+  EXPECT_EQ(c.says(root(), QueueControl{QueueAction::kRemove, c.state.queues().at("default")}), "ok: queue default gone");
+  night.name = "a b";
+  EXPECT_EQ(c.says(root(), QueueControl{QueueAction::kCreate, night}), "INVALID: ");
+}
+
+TEST(Queues, StoppedOneStartsNothing) {
+  Cluster c;
+  c.join_scheduler("s", 1);
+  c.join_host("n1", 4);
+  c.run(alice(), a_job());
+  EXPECT_EQ(c.says(root(), QueueControl{QueueAction::kStop, c.state.queues().at("default")}), "ok: queue default stopped default");
+  EXPECT_EQ(c.dispatch(c.plan(1, {"n1"})), "STALE: ");
+  c.run(root(), QueueControl{QueueAction::kStart, c.state.queues().at("default")});
+  EXPECT_EQ(c.dispatch(c.plan(1, {"n1"})), "ok: host n1 UP 1/4, job 1 STARTING @n1");
+}
+
+}  // namespace
+}  // namespace xce::state

@@ -1,0 +1,108 @@
+// The active scheduler, its dispatches and its reasons.
+#include "controller/state/state_testutil.h"
+
+namespace xce::state {
+namespace {
+
+TEST(Scheduler, TheNewestTakesOverAndTheOldIsStale) {
+  Cluster c;
+  c.join_host("n1", 4);
+  c.run(alice(), a_job());
+  EXPECT_EQ(c.dispatch_at(0, c.plan(1, {"n1"})), "STALE: ");  // nobody has joined
+  EXPECT_EQ(c.join_scheduler("s1", 1), "ok epoch 1: scheduler s1 1");
+  EXPECT_EQ(c.join_scheduler("s1", 1), "ok epoch 1: ");
+  EXPECT_EQ(c.join_scheduler("s2", 2), "ok epoch 2: scheduler s2 2");
+  EXPECT_EQ(c.dispatch_at(1, c.plan(1, {"n1"})), "STALE: ");
+  EXPECT_EQ(c.message(), "epoch 1 is over: the active scheduler is 's2' of epoch 2; join to take over");
+  EXPECT_EQ(c.dispatch_at(2, c.plan(1, {"n1"})), "ok: host n1 UP 1/4, job 1 STARTING @n1");
+  EXPECT_EQ(c.says(alice(), Dispatches{2, {}}), "PERM: ");
+}
+
+TEST(Dispatch, TheSameAgainIsSuccess) {
+  Cluster c;
+  c.join_scheduler("s", 1);
+  c.join_host("n1", 4);
+  c.join_host("n2", 4);
+  c.run(alice(), a_job());
+  const Dispatch plan = c.plan(1, {"n1"});
+  const Dispatch elsewhere = c.plan(1, {"n2"});
+  c.dispatch(plan);
+  EXPECT_EQ(c.dispatch(plan), "ok: ");
+  EXPECT_EQ(c.dispatch(elsewhere), "STALE: ");
+  c.notify("n1", {c.report("n1", NotifyKind::kFinish, 1)});
+  EXPECT_EQ(c.dispatch(plan), "ok: ");  // it was done, and is over
+  EXPECT_EQ(c.dispatch(c.plan(1, {"n1"})), "STALE: ");
+  EXPECT_EQ(c.dispatch(c.plan(9, {"n1"})), "NOENT: ");
+}
+
+TEST(Dispatch, NeverGivesAwayWhatIsNotFree) {
+  Cluster c;
+  c.join_scheduler("s", 1);
+  c.join_host("n1", 2, 100, 1, {{"gpu", 1}});
+  JobSpec spec = a_job();
+  spec.memory_mb = 60;
+  spec.gres = {{"gpu", 1}};
+  c.run(alice(), spec);
+  c.run(alice(), a_job());
+  c.run(alice(), a_job());
+  EXPECT_EQ(c.dispatch(c.plan(1, {"n1"})), "INVALID: ");  // less than it asks for
+  Dispatch plan = c.plan(1, {"n1"});
+  plan.allocs[0].memory_mb = 60;
+  plan.allocs[0].gres = {{"gpu", 1}};
+  EXPECT_EQ(c.dispatch(plan), "ok: host n1 UP 1/2, job 1 STARTING @n1");
+  Dispatch gpu = c.plan(2, {"n1"});
+  gpu.allocs[0].gres = {{"gpu", 1}};
+  EXPECT_EQ(c.dispatch(gpu), "STALE: ");
+  Dispatch memory = c.plan(2, {"n1"});
+  memory.allocs[0].memory_mb = ~uint64_t{0};
+  EXPECT_EQ(c.dispatch(memory), "STALE: ");
+  EXPECT_EQ(c.dispatch(c.plan(2, {"n1"}, ~uint32_t{0})), "STALE: ");
+  EXPECT_EQ(c.dispatch(c.plan(2, {"n7"})), "STALE: ");
+  EXPECT_EQ(c.dispatch(c.plan(2, {})), "INVALID: ");
+  EXPECT_EQ(c.dispatch(c.plan(2, {"n1", "n1"})), "INVALID: ");
+  EXPECT_EQ(c.dispatch(c.plan(2, {"n1"})), "ok: host n1 UP 2/2, job 2 STARTING @n1");
+  EXPECT_EQ(c.dispatch(c.plan(3, {"n1"})), "STALE: ");
+}
+
+TEST(Dispatch, SeveralHostsAndHostsForOneselfAlone) {
+  Cluster c;
+  c.join_scheduler("s", 1);
+  c.join_host("n1", 2);
+  c.join_host("n2", 2);
+  JobSpec wide = a_job();
+  wide.nodes = 2;
+  JobSpec alone = a_job();
+  alone.exclusive = true;
+  c.run(alice(), wide);
+  c.run(alice(), alone);
+  c.run(alice(), a_job());
+  EXPECT_EQ(c.dispatch(c.plan(1, {"n1"})), "INVALID: ");
+  EXPECT_EQ(c.dispatch(c.plan(1, {"n1", "n2"})), "ok: host n1 UP 1/2, host n2 UP 1/2, job 1 STARTING @n1 @n2");
+  EXPECT_EQ(c.dispatch(c.plan(2, {"n1"})), "STALE: ");  // not empty
+  EXPECT_EQ(c.notify("n2", {c.report("n2", NotifyKind::kFinish, 1)}), "ok: outbox n2 1");  // not the first host
+  EXPECT_EQ(c.notify("n1", {c.report("n1", NotifyKind::kFinish, 1)}),
+            "ok: host n1 UP 0/2, host n2 UP 0/2, job 1 COMPLETED, outbox n1 1");
+  EXPECT_EQ(c.dispatch(c.plan(2, {"n1"})), "ok: host n1 UP 1/2, job 2 STARTING @n1");
+  EXPECT_EQ(c.dispatch(c.plan(3, {"n1"})), "STALE: ");  // held for itself
+  EXPECT_EQ(c.dispatch(c.plan(3, {"n2"})), "ok: host n2 UP 1/2, job 3 STARTING @n2");
+}
+
+TEST(Reasons, AreToldWhenTheyChange) {
+  Cluster c;
+  c.join_scheduler("s", 1);
+  c.run(alice(), a_job());
+  JobSpec held = a_job();
+  held.hold = true;
+  c.run(alice(), held);
+  const Identity s = a_daemon(Role::kScheduler, "s");
+  const PendReasons reasons{1, {{1, "waiting for 1 CPU"}, {2, "?"}, {9, "?"}}};
+  EXPECT_EQ(c.says(s, reasons), "ok: job 1 PENDING");
+  EXPECT_EQ(c.applied.results[0].count, 1u);
+  EXPECT_EQ(c.job(1).reason, "waiting for 1 CPU");
+  EXPECT_EQ(c.job(2).reason, "held at submission");
+  EXPECT_EQ(c.says(s, reasons), "ok: ");
+  EXPECT_EQ(c.says(s, PendReasons{7, {}}), "STALE: ");
+}
+
+}  // namespace
+}  // namespace xce::state
