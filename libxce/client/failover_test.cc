@@ -1,0 +1,1 @@
+int unused_until_the_table_is_written;
