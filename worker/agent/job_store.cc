@@ -1,0 +1,155 @@
+// See job_store.h.
+#include "worker/agent/job_store.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "absl/strings/str_cat.h"
+#include "worker/shepherd/process_tree.h"
+#include "worker/shepherd/shepherd.h"
+
+namespace xce::worker {
+namespace {
+
+absl::Status failed(const std::string& what, int error) {
+  return absl::UnavailableError(absl::StrCat("cannot write ", what, ": ", std::strerror(error)));
+}
+
+absl::Status write_file(const std::string& path, const std::string& bytes, mode_t mode) {
+  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
+  if (fd < 0) return failed(path, errno);
+  for (size_t done = 0; done < bytes.size();) {
+    const ssize_t n = write(fd, bytes.data() + done, bytes.size() - done);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) {
+      const int error = errno;
+      close(fd);
+      return failed(path, error);
+    }
+    done += static_cast<size_t>(n);
+  }
+  // A full disk may show only here on some file systems.
+  return close(fd) == 0 ? absl::OkStatus() : failed(path, errno);
+}
+
+// Makes a directory and those above it.
+absl::Status make_directories(const std::string& path) {
+  for (size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
+    const std::string part = path.substr(0, slash);
+    if (mkdir(part.c_str(), 0755) != 0 && errno != EEXIST) return failed(part, errno);
+    if (slash == std::string::npos) return absl::OkStatus();
+  }
+}
+
+std::string value_of(const std::vector<std::string>& env, const std::string& name) {
+  for (const std::string& entry : env) {
+    if (entry.compare(0, name.size() + 1, name + "=") == 0) return entry.substr(name.size() + 1);
+  }
+  return "";
+}
+
+ShepherdSpec spec_of(const Job& job, const std::string& host, const std::string& cgroup) {
+  ShepherdSpec spec;
+  spec.job = job.id;
+  spec.array = job.array_id;
+  spec.array_index = job.array_index;
+  spec.attempt = job.attempt;
+  spec.name = job.spec.name;
+  spec.user = job.spec.user;
+  spec.host = host;
+  for (const Alloc& alloc : job.allocs) {
+    absl::StrAppend(&spec.node_list, spec.node_list.empty() ? "" : ",", alloc.host);
+    if (alloc.host == host) spec.cpus = alloc.cpus;
+  }
+  if (job.spec.body != nullptr) {
+    spec.has_script = !job.spec.body->script.empty();
+    spec.args = job.spec.body->args;
+    spec.env = job.spec.body->env;
+  }
+  spec.work_dir = job.spec.work_dir;
+  if (spec.work_dir.empty()) spec.work_dir = value_of(spec.env, "HOME");
+  if (spec.work_dir.empty()) spec.work_dir = "/tmp";
+  spec.stdin_path = job.spec.stdin_path;
+  spec.stdout_path = job.spec.stdout_path;
+  spec.stderr_path = job.spec.stderr_path;
+  spec.memory_mb = job.spec.memory_mb;
+  spec.time_limit_s = job.spec.time_limit_s;
+  spec.warn_signal = job.spec.warn_signal;
+  spec.warn_before_s = job.spec.warn_before_s;
+  spec.cgroup = cgroup;
+  return spec;
+}
+
+}  // namespace
+
+absl::Status JobStore::prepare() const {
+  absl::Status status = make_directories(data_dir_ + "/jobs");
+  if (!status.ok()) return status;
+  if (mkfifo(events_fifo().c_str(), 0600) != 0 && errno != EEXIST) return failed(events_fifo(), errno);
+  return absl::OkStatus();
+}
+
+absl::Status JobStore::create(Key key, const Job& job) const {
+  const std::string path = dir(key);
+  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return failed(path, errno);
+  const ShepherdSpec spec = spec_of(job, host_, cgroup_);
+  if (spec.has_script) {
+    absl::Status status = write_file(path + "/" + kScriptFile, job.spec.body->script, 0700);
+    if (!status.ok()) return status;
+  }
+  const std::string control = path + "/" + kControlFifo;
+  if (mkfifo(control.c_str(), 0600) != 0 && errno != EEXIST) return failed(control, errno);
+  return write_file(path + "/" + kSpecFile, encode_spec(spec), 0600);
+}
+
+Status JobStore::read_status(Key key) const { return decode_status(read_small_file(dir(key) + "/" + kStatusFile)); }
+
+bool JobStore::launched(Key key) const { return access((dir(key) + "/" + kStatusFile).c_str(), F_OK) == 0; }
+
+bool JobStore::alive(Key key) const { return shepherd_alive(dir(key)); }
+
+absl::Status JobStore::send(const Order& order) const {
+  std::string line;
+  switch (order.control) {
+    case Control::kKill: line = absl::StrCat("kill ", order.signal, "\n"); break;
+    case Control::kSuspend: line = "suspend\n"; break;
+    case Control::kResume: line = "resume\n"; break;
+  }
+  const std::string path = dir(order.key) + "/" + kControlFifo;
+  const int fd = open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+  if (fd < 0) return failed(path, errno);
+  const bool ok = write(fd, line.data(), line.size()) == static_cast<ssize_t>(line.size());
+  const int error = errno;
+  close(fd);
+  return ok ? absl::OkStatus() : failed(path, error);
+}
+
+void JobStore::remove(Key key) const {
+  const std::string path = dir(key);
+  for (const char* name : {kSpecFile, kScriptFile, kControlFifo, kStatusFile}) unlink((path + "/" + name).c_str());
+  if (rmdir(path.c_str()) == 0 || errno != ENOTEMPTY) return;
+  if (DIR* d = opendir(path.c_str())) {  // what a launcher that was killed left
+    while (dirent* entry = readdir(d)) unlinkat(dirfd(d), entry->d_name, 0);
+    closedir(d);
+  }
+  rmdir(path.c_str());
+}
+
+std::vector<Key> JobStore::scan() const {
+  std::vector<Key> keys;
+  DIR* d = opendir((data_dir_ + "/jobs").c_str());
+  if (d == nullptr) return keys;
+  while (dirent* entry = readdir(d)) {
+    Key key;
+    if (parse_dir_name(entry->d_name, &key.job, &key.attempt)) keys.push_back(key);
+  }
+  closedir(d);
+  return keys;
+}
+
+}  // namespace xce::worker

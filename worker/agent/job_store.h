@@ -1,0 +1,44 @@
+// The job directories of this host, as the worker sees them: made, read, given orders, removed. I/O, no memory of its own.
+// Thread safe: functions of the file system. See shepherd/job_files.h for what lies in a directory.
+#ifndef XCE_WORKER_AGENT_JOB_STORE_H_
+#define XCE_WORKER_AGENT_JOB_STORE_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "libxce/model/job.h"
+#include "worker/lifecycle/lifecycle.h"
+#include "worker/shepherd/job_files.h"
+
+namespace xce::worker {
+
+class JobStore {
+ public:
+  JobStore(std::string data_dir, std::string host, std::string cgroup)
+      : data_dir_(std::move(data_dir)), host_(std::move(host)), cgroup_(std::move(cgroup)) {}
+
+  // Makes DATA, DATA/jobs and the events FIFO.
+  absl::Status prepare() const;
+  // Makes the directory of an attempt: spec, script, control FIFO. One that exists unlaunched is made anew.
+  absl::Status create(Key key, const Job& job) const;
+  Status read_status(Key key) const;
+  bool launched(Key key) const;        // its status file exists
+  bool alive(Key key) const;           // its shepherd holds the lock
+  // Unavailable: the shepherd does not listen yet, or no more.
+  absl::Status send(const Order& order) const;
+  void remove(Key key) const;
+  std::vector<Key> scan() const;
+
+  std::string events_fifo() const { return data_dir_ + "/" + kEventsFifo; }
+  const std::string& data_dir() const { return data_dir_; }
+
+ private:
+  std::string dir(Key key) const { return data_dir_ + "/jobs/" + dir_name(key.job, key.attempt); }
+
+  const std::string data_dir_, host_, cgroup_;
+};
+
+}  // namespace xce::worker
+
+#endif  // XCE_WORKER_AGENT_JOB_STORE_H_

@@ -1,0 +1,108 @@
+// See log_reader.h.
+#include "worker/agent/log_reader.h"
+
+#include <fcntl.h>
+#include <spdlog/spdlog.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xce/errnox.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace xce::worker {
+namespace {
+constexpr size_t kMaxWaiting = 1000;
+}  // namespace
+
+LogChunk read_log(const std::string& file, uint64_t offset, uint32_t limit, bool ended) {
+  LogChunk chunk;
+  chunk.offset = offset;
+  const int fd = open(file.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+  if (fd < 0) {
+    if (errno == ENOENT && !ended) return chunk;
+    chunk.status = E_XCE_NOENT;
+    chunk.message = "cannot read " + file + ": " + std::strerror(errno);
+    chunk.eof = true;
+    return chunk;
+  }
+  struct stat st;
+  if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+    chunk.eof = true;  // /dev/null and the like hold nothing to show
+    close(fd);
+    return chunk;
+  }
+  const size_t want = std::min(limit == 0 ? kMaxLogBytes : limit, kMaxLogBytes);
+  chunk.data.resize(want);
+  size_t got = 0;
+  while (got < want) {
+    const ssize_t n = pread(fd, &chunk.data[got], want - got, static_cast<off_t>(offset + got));
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) break;
+    got += static_cast<size_t>(n);
+  }
+  close(fd);
+  chunk.data.resize(got);
+  chunk.eof = ended && got < want;
+  return chunk;
+}
+
+void LogReader::start() {
+  thread_ = std::thread([this] { run(); });
+}
+
+void LogReader::ask(LogQuery query) {
+  absl::MutexLock lock(&mutex_);
+  if (queries_.size() < kMaxWaiting) queries_.push_back(query);
+}
+
+void LogReader::stop() {
+  {
+    absl::MutexLock lock(&mutex_);
+    stopping_ = true;
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+void LogReader::run() {
+  for (;;) {
+    LogQuery query;
+    {
+      absl::MutexLock lock(&mutex_);
+      auto ready = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stopping_ || !queries_.empty(); };
+      mutex_.Await(absl::Condition(&ready));
+      if (stopping_) return;
+      query = queries_.front();
+      queries_.pop_front();
+    }
+    const int status = link_->answer_log(answer(query));
+    if (status < 0) spdlog::debug("the output of job {} could not be sent: {}", query.job, status);
+  }
+}
+
+LogChunk LogReader::answer(const LogQuery& query) {
+  auto files = supervisor_->output_files(query.job);
+  if (!files) {
+    std::optional<Job> job;
+    const int status = link_->job_info(query.job, &job);
+    if (status >= 0 && job) files = Supervisor::OutputFiles{job->stdout_file, job->stderr_file, is_ended(job->state)};
+  }
+  LogChunk chunk;
+  chunk.offset = query.offset;
+  if (!files) {
+    chunk.status = E_XCE_NOENT;
+    chunk.message = "job " + std::to_string(query.job) + " is not known on this host";
+  } else {
+    const std::string& file = query.stream == Stream::kStdout ? files->stdout_file : files->stderr_file;
+    if (!file.empty()) {
+      chunk = read_log(file, query.offset, query.limit, files->ended);
+    } else {
+      chunk.eof = files->ended;  // it has not started yet, or never did
+    }
+  }
+  chunk.query = query.query;
+  return chunk;
+}
+
+}  // namespace xce::worker

@@ -1,0 +1,177 @@
+// xcecd: the worker daemon. Wires the parts together and owns the process: lock of the data directory, signals, threads.
+//
+//   connector ──observe, confirm──► supervisor (main thread) ──► shepherds, one a job
+//       ▲                               │ outbox
+//   controllers ◄──notify── reporter ◄──┘
+#include <fcntl.h>
+#include <signal.h>
+#include <spdlog/spdlog.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <random>
+#include <thread>
+
+#include "libxce/base/log.h"
+#include "worker/agent/connector.h"
+#include "worker/agent/log_reader.h"
+#include "worker/agent/outbox.h"
+#include "worker/agent/reporter.h"
+#include "worker/agent/supervisor.h"
+#include "worker/agent/xce_link.h"
+#include "worker/options.h"
+#include "worker/shepherd/memory_cgroup.h"
+#include "worker/shepherd/process_tree.h"
+
+namespace xce::worker {
+namespace {
+
+void forward_libxce_log(xce_log_level_t level, const char* line, void*) {
+  switch (level) {
+    case XCE_LOG_DEBUG: spdlog::debug("libxce: {}", line); break;
+    case XCE_LOG_INFO: spdlog::info("libxce: {}", line); break;
+    case XCE_LOG_WARN: spdlog::warn("libxce: {}", line); break;
+    case XCE_LOG_ERROR: spdlog::error("libxce: {}", line); break;
+  }
+}
+
+bool make_directories(const std::string& path) {
+  for (size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
+    if (mkdir(path.substr(0, slash).c_str(), 0755) != 0 && errno != EEXIST) return false;
+    if (slash == std::string::npos) return true;
+  }
+}
+
+// Holds DATA/lock for as long as this process lives. The lock goes with the process, however that ends.
+bool lock_data_dir(const std::string& dir) {
+  if (!make_directories(dir)) {
+    spdlog::error("cannot make the data directory {}: {}; give another --data-dir", dir, std::strerror(errno));
+    return false;
+  }
+  const std::string path = dir + "/lock";
+  const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (fd < 0) {
+    spdlog::error("cannot open {}: {}; give another --data-dir", path, std::strerror(errno));
+    return false;
+  }
+  if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    std::string pid = read_small_file(path);
+    spdlog::error("another xcecd (process {}) uses the data directory {}; stop that one first, or give this one another "
+                  "--data-dir and --name", pid.empty() ? "?" : pid, dir);
+    return false;
+  }
+  const std::string pid = std::to_string(getpid());
+  if (ftruncate(fd, 0) != 0 || write(fd, pid.data(), pid.size()) < 0) spdlog::warn("cannot write {}", path);
+  return true;  // fd stays open
+}
+
+HostAttrs host_attrs(const Options& options) {
+  HostAttrs host;
+  host.name = options.name;
+  host.version = "0.1.0";
+  host.address = own_host_name();
+  host.boot_id = boot_id();
+  host.cpus = options.cpus;
+  host.memory_mb = options.memory_mb;
+  host.gres = options.gres;
+  return host;
+}
+
+std::string absolute(const std::string& path) {
+  if (!path.empty() && path.front() == '/') return path;
+  char cwd[4096];
+  return getcwd(cwd, sizeof cwd) == nullptr ? path : std::string(cwd) + "/" + path;
+}
+
+// Waits for SIGTERM or SIGINT on a thread of its own; all other threads have them blocked.
+class SignalThread {
+ public:
+  SignalThread(const sigset_t& signals, Supervisor* supervisor)
+      : thread_([signals, supervisor] {
+          int signal = 0;
+          sigwait(&signals, &signal);
+          if (signal != SIGUSR2) spdlog::info("{}: the worker stops, its jobs go on", strsignal(signal));
+          supervisor->stop();
+        }) {}
+  ~SignalThread() {
+    pthread_kill(thread_.native_handle(), SIGUSR2);
+    thread_.join();
+  }
+
+ private:
+  std::thread thread_;
+};
+
+int run(Options options) {
+  options.data_dir = absolute(options.data_dir);
+  if (!lock_data_dir(options.data_dir)) return 1;
+  if (options.shepherd.empty()) {
+    spdlog::error("xce_shepherd was not found beside this program; give its path with --shepherd");
+    return 1;
+  }
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (int sig : {SIGTERM, SIGINT, SIGUSR2}) sigaddset(&signals, sig);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+  if (geteuid() == 0) spdlog::warn("running as root: until users are authenticated, every job runs as root, whoever submitted it");
+
+  xce_set_log_callback(&forward_libxce_log, nullptr);
+  auto link = XceLink::create({options.peers, options.name, options.call_deadline_ms});
+  if (!link.ok()) {
+    spdlog::error("{}", std::string(link.status().message()));
+    return 2;
+  }
+  auto outbox = Outbox::open(options.data_dir + "/outbox");
+  if (!outbox.ok()) {
+    spdlog::error("{}", std::string(outbox.status().message()));
+    return 1;
+  }
+  const std::string cgroup = find_memory_cgroup(options.cgroup);
+  if (cgroup.empty()) spdlog::info("no control group can be made here: memory limits are not enforced");
+  Supervisor supervisor({options.data_dir, options.name, absolute(options.shepherd), cgroup}, outbox->get());
+  const absl::Status started = supervisor.start();
+  if (!started.ok()) {
+    spdlog::error("{}", std::string(started.message()));
+    return 1;
+  }
+
+  std::random_device random;
+  const uint64_t instance = (uint64_t{random()} << 32) | random();
+  std::atomic<int> exit_status{0};
+  LogReader logs(link->get(), &supervisor);
+  Connector connector({host_attrs(options), instance, options.hello_interval_ms, options.exit_if_unreachable,
+                       options.data_dir + "/cluster_id"}, link->get(), &supervisor, &logs);
+  Reporter reporter({instance}, link->get(), outbox->get(), &connector);
+  supervisor.set_reports_handler([&] { reporter.wake(); });
+  connector.set_handlers([&] { reporter.rejoined(); }, [&] {
+    exit_status = 1;
+    supervisor.stop();
+  });
+  SignalThread signal_thread(signals, &supervisor);
+  logs.start();
+  reporter.start();
+  connector.start();
+  supervisor.run();
+  connector.stop();  // ends the link's calls, so that the others can stop too
+  reporter.stop();
+  logs.stop();
+  return exit_status;
+}
+
+}  // namespace
+}  // namespace xce::worker
+
+int main(int argc, char** argv) {
+  const xce::worker::ParsedOptions parsed = xce::worker::parse_options(argc, argv);
+  if (!parsed.run) return parsed.exit_status;
+  if (!xce::log::init("xcecd", parsed.options.log_level)) {
+    fprintf(stderr, "--log-level %s: not one of trace, debug, info, warn, error, off\n", parsed.options.log_level.c_str());
+    return 2;
+  }
+  return xce::worker::run(parsed.options);
+}
