@@ -155,7 +155,8 @@ class Pass {
     while (!stale.empty()) {
       const JobId id = *stale.begin();
       const JobRecord* job = view_.find(id);
-      if (job != nullptr && !offer(id, explain_unready(view_, *job), true)) return;
+      const bool held = job != nullptr && job->state == JobState::kHeld;  // the controller says who held it
+      if (job != nullptr && !held && !offer(id, explain_unready(view_, *job), true)) return;
       stale.erase(id);
     }
   }

@@ -56,7 +56,8 @@ TEST(Reasons, HeldStoppedAndLimits) {
   s.job(4);
   s.tell();
   s.round();
-  EXPECT_EQ(s.reason(1), "held by its owner");
+  EXPECT_EQ(explain_unready(s.view, *s.view.find(1)).words, "held by its owner");
+  EXPECT_EQ(s.reason(1), "");  // the controller says it itself, and who did it
   EXPECT_EQ(s.reason(2), "queue 'x' is stopped");
   EXPECT_EQ(s.reason(4), "queue 'default' runs as many jobs as it may (1)");
 }

@@ -1,0 +1,175 @@
+// Measures a running cluster from outside: a pretended worker joins, jobs are submitted, and the time until the worker is told
+// to start each is taken. Usage: dispatch_bench PEERS [IDLE_JOBS] [BURST_JOBS]
+#include <xce/client.h>
+#include <xce/cluster.h>
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Worker {
+  xcecli_ctx_t ctx = nullptr;
+  uint64_t instance = 77;
+  uint64_t seq = 0;
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::map<uint64_t, Clock::time_point> told;  // first STARTING of each job
+  std::deque<std::pair<uint64_t, uint32_t>> todo;
+  bool stop = false;
+
+  static void on_push(xcecli_ctx_t, const xce_event_t* event, void* self) {
+    static_cast<Worker*>(self)->on_event(event);
+  }
+  void on_event(const xce_event_t* event) {
+    if (event->kind != XCE_EVENT_JOB || event->job->state != XCE_JOB_STARTING) return;
+    std::lock_guard<std::mutex> lock(mutex);
+    if (!told.emplace(event->job->id, Clock::now()).second) return;
+    todo.emplace_back(event->job->id, event->job->attempt);
+    changed.notify_all();
+  }
+  // Reports every told job as started and completed at once.
+  void work() {
+    std::unique_lock<std::mutex> lock(mutex);
+    while (true) {
+      changed.wait(lock, [this] { return stop || !todo.empty(); });
+      if (stop) return;
+      auto jobs = std::move(todo);
+      todo.clear();
+      lock.unlock();
+      std::vector<xce_report_t> reports;
+      for (const auto& [id, attempt] : jobs) {
+        for (const auto kind : {XCE_NOTIFY_START, XCE_NOTIFY_FINISH}) {
+          xce_report_t report = {};
+          report.outbox_seq = ++seq;
+          report.kind = kind;
+          report.job_id = id;
+          report.attempt = attempt;
+          report.outcome = XCE_JOB_COMPLETED;
+          reports.push_back(report);
+        }
+      }
+      xcecli_notify(ctx, instance, reports.data(), reports.size());
+      lock.lock();
+    }
+  }
+  bool wait_for(uint64_t id, int seconds) {
+    std::unique_lock<std::mutex> lock(mutex);
+    return changed.wait_for(lock, std::chrono::seconds(seconds), [&] { return told.count(id) > 0; });
+  }
+};
+
+xcecli_ctx_t connect(const char* peers, xce_host_role_t role, const char* name) {
+  xce_cluster_config_t cluster;
+  xce_client_config_t config;
+  char error[256] = "";
+  xce_client_config_init(&config);
+  if (xce_parse_peers(peers, &cluster, error, sizeof error) < 0 || xce_cluster_config_validate(&cluster, error, sizeof error) < 0 ||
+      xce_cluster_config_to_client_config(&cluster, &config) < 0) {
+    fprintf(stderr, "%s\n", error);
+    exit(2);
+  }
+  config.role = role;
+  snprintf(config.name, sizeof config.name, "%s", name);
+  xcecli_ctx_t ctx = nullptr;
+  if (xcecli_ctx_init(&ctx, &config) < 0) exit(1);
+  return ctx;
+}
+
+uint64_t submit(xcecli_ctx_t ctx) {
+  xce_job_spec_t spec;
+  xce_job_spec_init(&spec);
+  const char* args[] = {"/bin/true"};
+  spec.args = args;
+  spec.nargs = 1;
+  spec.cpus = spec.nodes = 1;
+  xce_submitted_t out;
+  const int rc = xcecli_jobsub(ctx, &spec, &out);
+  if (rc < 0) {
+    xce_error_t e;
+    xcecli_last_error(&e);
+    fprintf(stderr, "submit: %s %s\n", xce_errname(rc), e.message);
+    exit(1);
+  }
+  return out.job_id;
+}
+
+double ms(Clock::duration d) { return std::chrono::duration<double, std::milli>(d).count(); }
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 2) return 2;
+  const int idle = argc > 2 ? atoi(argv[2]) : 100, burst = argc > 3 ? atoi(argv[3]) : 2000;
+  Worker worker;
+  worker.ctx = connect(argv[1], HostRole_worker, "bench-host");
+  xcecli_set_push_handler(worker.ctx, &Worker::on_push, &worker);
+  xcecli_start(worker.ctx);
+  xce_host_attrs_t attrs = {};
+  attrs.name = "bench-host";
+  attrs.version = attrs.address = attrs.boot_id = "";
+  attrs.cpus = 64;
+  attrs.memory_mb = 64000;
+  xce_joined_t joined = {};
+  if (xcecli_join(worker.ctx, HostRole_worker, &attrs, worker.instance, &joined) < 0) return 1;
+  worker.seq = joined.outbox_applied;
+  std::thread thread([&worker] { worker.work(); });
+  xcecli_ctx_t user = connect(argv[1], HostRole_user, "bench");
+  xcecli_start(user);
+
+  std::vector<double> latencies;
+  for (int i = 0; i < idle; ++i) {
+    const auto began = Clock::now();
+    const uint64_t id = submit(user);
+    if (!worker.wait_for(id, 10)) {
+      fprintf(stderr, "job %llu was not dispatched within 10 s\n", static_cast<unsigned long long>(id));
+      return 1;
+    }
+    latencies.push_back(ms(worker.told[id] - began));
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  std::sort(latencies.begin(), latencies.end());
+  if (idle > 0) {
+    printf("submit -> told to start, idle: p50 %.2f ms, p90 %.2f ms, p99 %.2f ms, max %.2f ms\n", latencies[idle / 2],
+           latencies[idle * 9 / 10], latencies[idle * 99 / 100], latencies.back());
+  }
+  const auto began = Clock::now();
+  std::vector<std::thread> submitters;
+  std::mutex mutex;
+  uint64_t last = 0;
+  for (int t = 0; t < 16; ++t) {
+    submitters.emplace_back([&, t] {
+      for (int i = t; i < burst; i += 16) {
+        const uint64_t id = submit(user);
+        std::lock_guard<std::mutex> lock(mutex);
+        last = std::max(last, id);
+      }
+    });
+  }
+  for (std::thread& t : submitters) t.join();
+  const double submitted = ms(Clock::now() - began);
+  const bool all = last == 0 || worker.wait_for(last, 120);
+  const double done = ms(Clock::now() - began);
+  printf("burst of %d: submitted in %.0f ms (%.0f/s), %s dispatched in %.0f ms (%.0f/s)\n", burst, submitted,
+         burst / submitted * 1000, all ? "all" : "NOT ALL", done, burst / done * 1000);
+  {
+    std::lock_guard<std::mutex> lock(worker.mutex);
+    worker.stop = true;
+    worker.changed.notify_all();
+  }
+  thread.join();
+  xcecli_ctx_free(user);
+  xcecli_ctx_free(worker.ctx);
+  return all ? 0 : 1;
+}
