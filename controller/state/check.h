@@ -1,4 +1,5 @@
-// Invariants of the state, and the fingerprint that replicas are compared by. PURE. Both read everything.
+// Invariants of the state, and the fingerprint that replicas are compared by. PURE. Both read
+// everything.
 #ifndef XCE_CONTROLLER_STATE_CHECK_H_
 #define XCE_CONTROLLER_STATE_CHECK_H_
 
@@ -13,7 +14,8 @@ namespace xce::state {
 inline constexpr size_t kMaxFaults = 50;
 std::vector<std::string> find_faults(const Tables& tables);
 
-// 32 hexadecimal digits of a hash over everything; not for keeping: it may change with each version.
+// 32 hexadecimal digits of a hash over everything; not for keeping: it may change with each
+// version.
 std::string fingerprint_of(const Tables& tables);
 
 }  // namespace xce::state

@@ -23,7 +23,8 @@ Verdict changed() { return {true, 0, ""}; }
 Verdict unchanged(std::string message = "") { return {false, 0, std::move(message)}; }
 
 std::string label(const Job& job) {
-  return job.array_id ? absl::StrCat("job ", job.array_id, "[", job.array_index, "]") : absl::StrCat("job ", job.id);
+  return job.array_id ? absl::StrCat("job ", job.array_id, "[", job.array_index, "]")
+                      : absl::StrCat("job ", job.id);
 }
 
 Verdict refused(const Job& job, const std::string& why) {
@@ -102,7 +103,8 @@ Verdict requeue(const Wish& wish, Job& job) {
   if (is_waiting(job.state)) return refused(job, ": it waits already");
   if (is_ended(job.state)) {
     if (!wish.turn.tables.queues.count(job.spec.queue)) {
-      return refused(job, absl::StrCat(" and its queue '", job.spec.queue, "' is gone: submit it anew to another"));
+      return refused(job, absl::StrCat(" and its queue '", job.spec.queue,
+                                       "' is gone: submit it anew to another"));
     }
     wait_again(wish.turn, job, absl::StrCat("requeued by ", words_for(wish.command.who)));
     return changed();
@@ -120,25 +122,33 @@ Verdict check_modify(const Wish& wish, const Job& job) {
   const uint32_t mask = wish.control.modify_mask;
   const JobSpec& to = wish.control.modify;
   if (is_ended(job.state)) return refused(job, ": it has ended; requeue it or submit anew");
-  if ((mask & kQueue) && !is_waiting(job.state)) return refused(job, ": it has started and cannot change its queue");
+  if ((mask & kQueue) && !is_waiting(job.state))
+    return refused(job, ": it has started and cannot change its queue");
   const std::string& name = mask & kQueue ? to.queue : job.spec.queue;
   const auto queue = wish.turn.tables.queues.find(name);
   if (queue == wish.turn.tables.queues.end()) {
-    return {false, E_XCE_NOENT, absl::StrCat("there is no queue '", name, "': list the queues and name one of them")};
+    return {false, E_XCE_NOENT,
+            absl::StrCat("there is no queue '", name, "': list the queues and name one of them")};
   }
   if ((mask & kQueue) && name != job.spec.queue && !queue->second.open) {
-    return {false, E_XCE_INVALID, absl::StrCat("queue '", name, "' is closed: use another queue, or wait until it is opened")};
+    return {false, E_XCE_INVALID,
+            absl::StrCat("queue '", name,
+                         "' is closed: use another queue, or wait until it is opened")};
   }
   const uint32_t max_s = queue->second.max_time_s;
   const uint32_t time_s = mask & kTimeLimit ? to.time_limit_s : job.spec.time_limit_s;
-  if ((mask & (kTimeLimit | kQueue)) && max_s && (time_s == 0 || time_s > max_s) && !is_privileged(wish.command.who)) {
-    return {false, E_XCE_INVALID, absl::StrCat("queue '", name, "' allows ", max_s, " s and ", label(job), " would ask for ",
-                                               time_s ? absl::StrCat(time_s, " s") : "no limit", ": ask for less time")};
+  if ((mask & (kTimeLimit | kQueue)) && max_s && (time_s == 0 || time_s > max_s) &&
+      !is_privileged(wish.command.who)) {
+    return {
+        false, E_XCE_INVALID,
+        absl::StrCat("queue '", name, "' allows ", max_s, " s and ", label(job), " would ask for ",
+                     time_s ? absl::StrCat(time_s, " s") : "no limit", ": ask for less time")};
   }
   const uint32_t old_s = job.spec.time_limit_s;
   const bool more = old_s != 0 && (time_s == 0 || time_s > old_s);
   if ((mask & kTimeLimit) && more && !is_waiting(job.state) && !is_privileged(wish.command.who)) {
-    return {false, E_XCE_PERM, absl::StrCat(label(job), " has started: only an administrator may give it more time")};
+    return {false, E_XCE_PERM,
+            absl::StrCat(label(job), " has started: only an administrator may give it more time")};
   }
   return {};
 }
@@ -160,8 +170,9 @@ Verdict control_one(const Wish& wish, Job& job) {
   const Identity& who = wish.command.who;
   const bool own = who.role == Role::kUser && who.user == job.spec.user;
   if (!own && !is_privileged(who)) {
-    return {false, E_XCE_PERM, absl::StrCat(label(job), " belongs to ", job.spec.user, ": only its owner or an administrator may ",
-                                            "control it")};
+    return {false, E_XCE_PERM,
+            absl::StrCat(label(job), " belongs to ", job.spec.user,
+                         ": only its owner or an administrator may ", "control it")};
   }
   switch (wish.control.action) {
     case JobAction::kKill: return kill(wish, job);
@@ -181,7 +192,8 @@ std::vector<JobId> meant_by(const JobTable& jobs, JobId id, bool whole_array) {
   const Job* job = jobs.find(id);
   const JobId array = job && job->array_id ? job->array_id : id;
   std::vector<JobId> ids;
-  for (auto it = jobs.all().lower_bound(array); it != jobs.all().end() && it->second.array_id == array; ++it) {
+  for (auto it = jobs.all().lower_bound(array);
+       it != jobs.all().end() && it->second.array_id == array; ++it) {
     ids.push_back(it->first);
   }
   if (ids.empty()) ids.push_back(id);  // no array
@@ -203,7 +215,8 @@ class Sum {
     absl::StrAppend(&result_.message, told_ > 1 ? "; " : "", verdict.message);
   }
   Result result() {
-    if (told_ > kMaxRefusalsTold) absl::StrAppend(&result_.message, "; and ", told_ - kMaxRefusalsTold, " more");
+    if (told_ > kMaxRefusalsTold)
+      absl::StrAppend(&result_.message, "; and ", told_ - kMaxRefusalsTold, " more");
     if (!good_) result_.status = first_status_;
     return std::move(result_);
   }
@@ -218,15 +231,20 @@ class Sum {
 }  // namespace
 
 Result control_jobs(Turn& turn, const Command& command, const JobControl& control) {
-  if (control.ids.empty()) return refuse(E_XCE_INVALID, "no job is named: give at least one job id");
+  if (control.ids.empty())
+    return refuse(E_XCE_INVALID, "no job is named: give at least one job id");
   constexpr uint32_t kAll = kPriority | kTimeLimit | kName | kQueue;
-  if (control.action == JobAction::kModify && ((control.modify_mask & ~kAll) || control.modify_mask == 0)) {
-    return refuse(E_XCE_INVALID, "only priority, time limit, name and queue of a job can be modified: name one of them");
+  if (control.action == JobAction::kModify &&
+      ((control.modify_mask & ~kAll) || control.modify_mask == 0)) {
+    return refuse(
+        E_XCE_INVALID,
+        "only priority, time limit, name and queue of a job can be modified: name one of them");
   }
   if (control.action == JobAction::kModify && control.modify.name.size() > 4096) {
     return refuse(E_XCE_INVALID, "the name is longer than 4096 bytes: shorten it");
   }
-  if (control.signal > 64) return refuse(E_XCE_INVALID, absl::StrCat("there is no signal ", control.signal));
+  if (control.signal > 64)
+    return refuse(E_XCE_INVALID, absl::StrCat("there is no signal ", control.signal));
   Sum sum;
   const Wish wish{turn, command, control};
   for (const JobId named : control.ids) {
@@ -237,7 +255,8 @@ Result control_jobs(Turn& turn, const Command& command, const JobControl& contro
       } else {
         const bool was = id != 0 && id < turn.tables.jobs.next_id();
         sum.add({false, E_XCE_NOENT,
-                 was ? absl::StrCat("job ", id, " ended long ago and is no longer kept") : absl::StrCat("there is no job ", id)});
+                 was ? absl::StrCat("job ", id, " ended long ago and is no longer kept")
+                     : absl::StrCat("there is no job ", id)});
       }
     }
   }

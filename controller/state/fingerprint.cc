@@ -6,7 +6,8 @@
 namespace xce::state {
 namespace {
 
-// Two independent 64-bit multiplicative hashes. Enough to find replicas that differ by mistake; not meant against an adversary.
+// Two independent 64-bit multiplicative hashes. Enough to find replicas that differ by mistake; not
+// meant against an adversary.
 class Digest {
  public:
   void add(uint64_t value) {
@@ -47,7 +48,9 @@ class Digest {
   void all(const Values&... values) {
     (add(values), ...);
   }
-  std::string hex() const { return absl::StrCat(absl::Hex(a_, absl::kZeroPad16), absl::Hex(b_, absl::kZeroPad16)); }
+  std::string hex() const {
+    return absl::StrCat(absl::Hex(a_, absl::kZeroPad16), absl::Hex(b_, absl::kZeroPad16));
+  }
 
  private:
   static uint64_t mix(uint64_t value, uint64_t factor) {
@@ -66,41 +69,50 @@ uint64_t code(Enum value) {
 }
 
 void add_spec(Digest& digest, const JobSpec& spec) {
-  digest.all(spec.name, spec.user, spec.queue, spec.work_dir, spec.stdin_path, spec.stdout_path, spec.stderr_path, spec.submit_key,
-             spec.comment);
+  digest.all(spec.name, spec.user, spec.queue, spec.work_dir, spec.stdin_path, spec.stdout_path,
+             spec.stderr_path, spec.submit_key, spec.comment);
   digest.all(uint64_t{spec.uid}, uint64_t{spec.gid});
   if (spec.body) digest.all(spec.body->script, spec.body->args, spec.body->env);
-  digest.all(uint64_t{spec.cpus}, spec.memory_mb, spec.gres, uint64_t{spec.nodes}, uint64_t{spec.exclusive}, uint64_t{spec.hold},
-             uint64_t{spec.requeue}, uint64_t{spec.time_limit_s}, uint64_t{spec.warn_signal}, uint64_t{spec.warn_before_s},
-             number(spec.priority), spec.array, uint64_t{spec.array_limit}, spec.dependencies, spec.body_hash);
+  digest.all(uint64_t{spec.cpus}, spec.memory_mb, spec.gres, uint64_t{spec.nodes},
+             uint64_t{spec.exclusive}, uint64_t{spec.hold}, uint64_t{spec.requeue},
+             uint64_t{spec.time_limit_s}, uint64_t{spec.warn_signal}, uint64_t{spec.warn_before_s},
+             number(spec.priority), spec.array, uint64_t{spec.array_limit}, spec.dependencies,
+             spec.body_hash);
 }
 
 void add_job(Digest& digest, const Job& job) {
   digest.all(job.id, job.array_id, uint64_t{job.array_index});
   add_spec(digest, job.spec);
-  digest.all(code(job.state), code(job.desired), uint64_t{job.kill_signal}, uint64_t{job.attempt}, uint64_t{job.starts});
-  digest.all(job.allocs, job.reason, number(job.submit_ms), number(job.eligible_ms), number(job.start_ms), number(job.end_ms));
-  digest.all(number(job.exit_code), uint64_t{job.exit_signal}, job.usage.cpu_ms, job.usage.peak_memory_kb, job.usage.wall_ms);
+  digest.all(code(job.state), code(job.desired), uint64_t{job.kill_signal}, uint64_t{job.attempt},
+             uint64_t{job.starts});
+  digest.all(job.allocs, job.reason, number(job.submit_ms), number(job.eligible_ms),
+             number(job.start_ms), number(job.end_ms));
+  digest.all(number(job.exit_code), uint64_t{job.exit_signal}, job.usage.cpu_ms,
+             job.usage.peak_memory_kb, job.usage.wall_ms);
   digest.all(job.stdout_file, job.stderr_file, job.modify_index);
 }
 
 void add_host(Digest& digest, const Host& host) {
   const HostAttrs& attrs = host.attrs;
-  digest.all(attrs.name, attrs.version, attrs.address, attrs.boot_id, uint64_t{attrs.cpus}, attrs.memory_mb, attrs.gres);
-  digest.all(code(host.state), uint64_t{host.drained}, host.drain_reason, uint64_t{host.used_cpus}, host.used_memory_mb,
-             host.used_gres, uint64_t{host.running_jobs}, number(host.joined_ms), host.instance, host.outbox_applied,
-             host.modify_index);
+  digest.all(attrs.name, attrs.version, attrs.address, attrs.boot_id, uint64_t{attrs.cpus},
+             attrs.memory_mb, attrs.gres);
+  digest.all(code(host.state), uint64_t{host.drained}, host.drain_reason, uint64_t{host.used_cpus},
+             host.used_memory_mb, host.used_gres, uint64_t{host.running_jobs},
+             number(host.joined_ms), host.instance, host.outbox_applied, host.modify_index);
 }
 
 void add_queue(Digest& digest, const Queue& queue) {
-  digest.all(queue.name, number(queue.priority), uint64_t{queue.default_time_s}, uint64_t{queue.max_time_s},
-             uint64_t{queue.max_running}, uint64_t{queue.max_running_per_user}, uint64_t{queue.open}, uint64_t{queue.active},
-             uint64_t{queue.is_default}, uint64_t{queue.pending}, uint64_t{queue.running}, queue.modify_index);
+  digest.all(queue.name, number(queue.priority), uint64_t{queue.default_time_s},
+             uint64_t{queue.max_time_s}, uint64_t{queue.max_running},
+             uint64_t{queue.max_running_per_user}, uint64_t{queue.open}, uint64_t{queue.active},
+             uint64_t{queue.is_default}, uint64_t{queue.pending}, uint64_t{queue.running},
+             queue.modify_index);
 }
 
 void add_result(Digest& digest, const Result& result) {
-  digest.all(number(result.status), result.message, result.job, uint64_t{result.count}, uint64_t{result.existing}, result.revision,
-             result.epoch, uint64_t{result.active}, result.outbox_applied);
+  digest.all(number(result.status), result.message, result.job, uint64_t{result.count},
+             uint64_t{result.existing}, result.revision, result.epoch, uint64_t{result.active},
+             result.outbox_applied);
   digest.add(result.item_status.size());
   for (const int32_t status : result.item_status) digest.add(number(status));
 }
@@ -108,7 +120,8 @@ void add_result(Digest& digest, const Result& result) {
 void add_sessions(Digest& digest, const Sessions& sessions) {
   digest.all(sessions.floor(), uint64_t{sessions.size()});
   for (const auto& [client, session] : sessions.all()) {
-    digest.all(client, session.birth, number(session.used_ms), session.lowest, uint64_t{session.results.size()});
+    digest.all(client, session.birth, number(session.used_ms), session.lowest,
+               uint64_t{session.results.size()});
     for (const auto& [seq, result] : session.results) {
       digest.add(seq);
       add_result(digest, result);

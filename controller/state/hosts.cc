@@ -13,7 +13,8 @@ namespace {
 
 void change(std::vector<Gres>& gres, const std::vector<Gres>& by, int sign) {
   for (const Gres& item : by) {
-    auto it = std::find_if(gres.begin(), gres.end(), [&](const Gres& g) { return g.name == item.name; });
+    auto it =
+        std::find_if(gres.begin(), gres.end(), [&](const Gres& g) { return g.name == item.name; });
     if (it == gres.end()) it = gres.insert(gres.end(), Gres{item.name, 0});
     it->count += sign * item.count;
     if (it->count == 0) gres.erase(it);
@@ -47,7 +48,9 @@ Result check_gres(const std::vector<Gres>& gres) {
   std::set<std::string> names;
   for (const Gres& item : gres) {
     if (item.name.empty() || !names.insert(item.name).second) {
-      return refuse(E_XCE_INVALID, absl::StrCat("each generic resource needs a name of its own, unlike '", item.name, "'"));
+      return refuse(
+          E_XCE_INVALID,
+          absl::StrCat("each generic resource needs a name of its own, unlike '", item.name, "'"));
     }
   }
   return {};
@@ -93,9 +96,10 @@ void HostTable::remove(const std::string& name) {
 
 void HostTable::note_size(const Host& host) {
   const HostAttrs& has = host.attrs;
-  const bool fits = host.used_cpus <= has.cpus && host.used_memory_mb <= has.memory_mb &&
-                    std::all_of(host.used_gres.begin(), host.used_gres.end(),
-                                [&](const Gres& gres) { return gres.count <= count_of(has.gres, gres.name); });
+  const bool fits =
+      host.used_cpus <= has.cpus && host.used_memory_mb <= has.memory_mb &&
+      std::all_of(host.used_gres.begin(), host.used_gres.end(),
+                  [&](const Gres& gres) { return gres.count <= count_of(has.gres, gres.name); });
   if (fits) {
     shrunk_.erase(has.name);
   } else {
@@ -110,11 +114,13 @@ bool HostTable::fits(const Alloc& alloc, bool exclusive) const {
   // Sums in 64 bits: what is asked for comes from outside.
   if (uint64_t{host->used_cpus} + alloc.cpus > host->attrs.cpus) return false;
   const uint64_t memory_mb = host->attrs.memory_mb;
-  if (host->used_memory_mb > memory_mb || alloc.memory_mb > memory_mb - host->used_memory_mb) return false;
+  if (host->used_memory_mb > memory_mb || alloc.memory_mb > memory_mb - host->used_memory_mb)
+    return false;
   std::set<std::string> names;
   return std::all_of(alloc.gres.begin(), alloc.gres.end(), [&](const Gres& gres) {
     const uint64_t used = count_of(host->used_gres, gres.name);
-    return names.insert(gres.name).second && used + gres.count <= count_of(host->attrs.gres, gres.name);
+    return names.insert(gres.name).second &&
+           used + gres.count <= count_of(host->attrs.gres, gres.name);
   });
 }
 
@@ -153,7 +159,9 @@ JobId HostTable::exclusive_holder(const std::string& name) const {
 Result join_host(Turn& turn, const Join& join) {
   const std::string& name = join.host.name;
   if (name.empty()) return refuse(E_XCE_INVALID, "a worker joins under its host's name: give one");
-  if (join.host.cpus == 0) return refuse(E_XCE_INVALID, absl::StrCat("host '", name, "' has no CPUs: it needs at least one"));
+  if (join.host.cpus == 0)
+    return refuse(E_XCE_INVALID,
+                  absl::StrCat("host '", name, "' has no CPUs: it needs at least one"));
   if (Result r = check_gres(join.host.gres); r.status) return r;
   HostTable& hosts = turn.tables.hosts;
   Host* host = hosts.find(name);
@@ -174,9 +182,12 @@ void hear_from(Turn& turn, Host& host) {
 }
 
 Result control_host(Turn& turn, const Command& command, const HostControl& control) {
-  if (!is_privileged(command.who)) return refuse(E_XCE_PERM, "only an administrator may change hosts: ask root");
+  if (!is_privileged(command.who))
+    return refuse(E_XCE_PERM, "only an administrator may change hosts: ask root");
   Host* host = turn.tables.hosts.find(control.name);
-  if (!host) return refuse(E_XCE_NOENT, absl::StrCat("there is no host '", control.name, "': list the hosts and name one of them"));
+  if (!host)
+    return refuse(E_XCE_NOENT, absl::StrCat("there is no host '", control.name,
+                                            "': list the hosts and name one of them"));
   switch (control.action) {
     case HostAction::kDrain:
       host->drained = true;
@@ -190,23 +201,26 @@ Result control_host(Turn& turn, const Command& command, const HostControl& contr
       break;
     case HostAction::kRemove:
       if (host->running_jobs) {
-        return refuse(E_XCE_BUSY, absl::StrCat("host '", control.name, "' still runs ", host->running_jobs,
-                                               " jobs: drain it, wait for them or kill them, then remove it"));
+        return refuse(E_XCE_BUSY,
+                      absl::StrCat("host '", control.name, "' still runs ", host->running_jobs,
+                                   " jobs: drain it, wait for them or kill them, then remove it"));
       }
       turn.hosts_removed.insert(control.name);
       turn.tables.hosts.remove(control.name);
       return {};
-    default:
-      return refuse(E_XCE_INVALID, "no such action on a host: drain, resume or remove it");
+    default: return refuse(E_XCE_INVALID, "no such action on a host: drain, resume or remove it");
   }
   turn.touch(*host);
   return {};
 }
 
 Result update_resvals(Turn& turn, const Command& command, const UpdateResvals& update) {
-  if (command.who.role != Role::kWorker) return refuse(E_XCE_PERM, "only a host's worker may tell its resources");
+  if (command.who.role != Role::kWorker)
+    return refuse(E_XCE_PERM, "only a host's worker may tell its resources");
   Host* host = turn.tables.hosts.find(command.who.name);
-  if (!host) return refuse(E_XCE_NOENT, absl::StrCat("host '", command.who.name, "' has not joined: join first"));
+  if (!host)
+    return refuse(E_XCE_NOENT,
+                  absl::StrCat("host '", command.who.name, "' has not joined: join first"));
   if (Result r = check_gres(update.gres); r.status) return r;
   if (host->attrs.gres == update.gres) return {};
   host->attrs.gres = update.gres;
@@ -216,7 +230,8 @@ Result update_resvals(Turn& turn, const Command& command, const UpdateResvals& u
 }
 
 Result lose_host(Turn& turn, const Command& command, const HostLost& lost) {
-  if (command.who.role != Role::kController) return refuse(E_XCE_PERM, "only the primary tells that a host is lost");
+  if (command.who.role != Role::kController)
+    return refuse(E_XCE_PERM, "only the primary tells that a host is lost");
   Host* host = turn.tables.hosts.find(lost.name);
   if (!host) return refuse(E_XCE_NOENT, absl::StrCat("there is no host '", lost.name, "'"));
   if (host->state == HostState::kUnreachable) return {};

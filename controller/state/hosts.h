@@ -1,5 +1,6 @@
 // Hosts: joining, capacity, draining, loss. PURE.
-// What a host has in use is the sum of the allocations of the jobs that hold it; allocate() and release() keep it so.
+// What a host has in use is the sum of the allocations of the jobs that hold it; allocate() and
+// release() keep it so.
 #ifndef XCE_CONTROLLER_STATE_HOSTS_H_
 #define XCE_CONTROLLER_STATE_HOSTS_H_
 
@@ -34,7 +35,8 @@ class HostTable {
   uint64_t outbox_applied(const std::string& name) const;
   // The job that has the host for itself, or 0.
   JobId exclusive_holder(const std::string& name) const;
-  // Whether the host came back, or told, smaller than what its jobs already held: then it may be over-allocated for a while.
+  // Whether the host came back, or told, smaller than what its jobs already held: then it may be
+  // over-allocated for a while.
   bool has_shrunk(const std::string& name) const { return shrunk_.count(name) != 0; }
   void note_size(const Host& host);  // to be called when its attributes changed
   const std::map<std::string, JobId>& exclusive_holders() const { return exclusive_; }

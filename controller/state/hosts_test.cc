@@ -21,11 +21,13 @@ TEST(Host, DrainsAndIsRemovedWhenEmpty) {
   Cluster c;
   const JobId id = c.running();
   EXPECT_EQ(c.says(alice(), HostControl{HostAction::kDrain, "n1", ""}), "PERM: ");
-  EXPECT_EQ(c.says(root(), HostControl{HostAction::kDrain, "n1", "disk"}), "ok: host n1 DRAINED 1/4");
+  EXPECT_EQ(c.says(root(), HostControl{HostAction::kDrain, "n1", "disk"}),
+            "ok: host n1 DRAINED 1/4");
   c.run(alice(), a_job());
   EXPECT_EQ(c.dispatch(c.plan(2, {"n1"})), "STALE: ");
   EXPECT_EQ(c.says(root(), HostControl{HostAction::kRemove, "n1", ""}), "BUSY: ");
-  EXPECT_EQ(c.join_host("n1", 4), "ok: host n1 DRAINED 1/4");  // the wish outlives a restart of the worker
+  EXPECT_EQ(c.join_host("n1", 4),
+            "ok: host n1 DRAINED 1/4");  // the wish outlives a restart of the worker
   c.notify("n1", {c.report("n1", NotifyKind::kFinish, id)});
   EXPECT_EQ(c.says(root(), HostControl{HostAction::kResume, "n1", ""}), "ok: host n1 UP 0/4");
   EXPECT_EQ(c.says(root(), HostControl{HostAction::kRemove, "n1", ""}), "ok: host n1 gone");
@@ -48,7 +50,8 @@ TEST(Host, LostKeepsItsJobsAndComesBack) {
   EXPECT_EQ(c.join_host("n1", 4, 1000, 2), "ok: host n1 UP 1/4, job 1 RUNNING @n1");
   EXPECT_EQ(c.job(id).reason, "");
   c.run(controller(), HostLost{"n1"});
-  EXPECT_EQ(c.notify("n1", {}, 2), "ok: host n1 UP 1/4, job 1 RUNNING @n1, outbox n1 1");  // was only paused
+  EXPECT_EQ(c.notify("n1", {}, 2),
+            "ok: host n1 UP 1/4, job 1 RUNNING @n1, outbox n1 1");  // was only paused
 }
 
 TEST(Host, MayComeBackSmallerThanWhatItHolds) {
@@ -68,9 +71,11 @@ TEST(Host, MayComeBackSmallerThanWhatItHolds) {
 TEST(Host, TellsItsResources) {
   Cluster c;
   c.join_host("n1", 4);
-  EXPECT_EQ(c.says(a_daemon(Role::kWorker, "n1"), UpdateResvals{{{"gpu", 2}}}), "ok: host n1 UP 0/4");
+  EXPECT_EQ(c.says(a_daemon(Role::kWorker, "n1"), UpdateResvals{{{"gpu", 2}}}),
+            "ok: host n1 UP 0/4");
   EXPECT_EQ(c.says(a_daemon(Role::kWorker, "n1"), UpdateResvals{{{"gpu", 2}}}), "ok: ");
-  EXPECT_EQ(c.says(a_daemon(Role::kWorker, "n1"), UpdateResvals{{{"gpu", 2}, {"gpu", 1}}}), "INVALID: ");
+  EXPECT_EQ(c.says(a_daemon(Role::kWorker, "n1"), UpdateResvals{{{"gpu", 2}, {"gpu", 1}}}),
+            "INVALID: ");
   EXPECT_EQ(c.says(alice(), UpdateResvals{{{"gpu", 2}}}), "PERM: ");
 }
 
@@ -85,7 +90,8 @@ TEST(Reports, EachOnceInOrderWhateverArrives) {
   EXPECT_EQ(c.notify("n1", {resumed, finish}), "ok: outbox n1 1");  // a gap: resend from 2
   EXPECT_EQ(c.notify("n1", {stop, resumed}), "ok: job 1 RUNNING @n1, outbox n1 3");
   EXPECT_EQ(c.notify("n1", {stop, resumed}), "ok: outbox n1 3");
-  EXPECT_EQ(c.notify("n1", {stop, resumed, finish}), "ok: host n1 UP 0/4, job 1 COMPLETED, outbox n1 4");
+  EXPECT_EQ(c.notify("n1", {stop, resumed, finish}),
+            "ok: host n1 UP 0/4, job 1 COMPLETED, outbox n1 4");
   EXPECT_EQ(c.applied.results[0].outbox_applied, 4u);
 }
 
@@ -105,7 +111,9 @@ TEST(Reports, OnlyFromTheHostsNewestWorker) {
   Cluster c;
   EXPECT_EQ(c.notify("n1", {}), "NOENT: ");
   c.running();
-  EXPECT_EQ(c.says(a_daemon(Role::kWorker, "n2"), Notify{"n1", 1, {c.report("n1", NotifyKind::kFinish, 1)}}), "PERM: ");
+  EXPECT_EQ(c.says(a_daemon(Role::kWorker, "n2"),
+                   Notify{"n1", 1, {c.report("n1", NotifyKind::kFinish, 1)}}),
+            "PERM: ");
   EXPECT_EQ(c.says(root(), Notify{"n1", 1, {c.report("n1", NotifyKind::kFinish, 1)}}), "PERM: ");
   EXPECT_EQ(c.notify("n1", {c.report("n1", NotifyKind::kFinish, 1)}, 77), "STALE: ");
   EXPECT_EQ(c.job(1).state, JobState::kRunning);
@@ -158,16 +166,20 @@ TEST(Queues, AdministratorsChangeThem) {
   EXPECT_EQ(c.job(1).spec.time_limit_s, 60u);
   spec.time_limit_s = 101;
   EXPECT_EQ(c.says(alice(), spec), "INVALID: ");
-  EXPECT_EQ(c.message(), "queue 'night' allows 100 s, and the job asks for 101 s: ask for less time, or use another queue");
+  EXPECT_EQ(c.message(),
+            "queue 'night' allows 100 s, and the job asks for 101 s: ask for less time, or use "
+            "another queue");
   EXPECT_EQ(c.says(root(), QueueControl{QueueAction::kRemove, night}), "BUSY: ");
   EXPECT_EQ(c.says(root(), QueueControl{QueueAction::kClose, night}), "ok: queue night closed");
   spec.time_limit_s = 0;
   EXPECT_EQ(c.says(alice(), spec), "INVALID: ");
   night.is_default = true;
-  EXPECT_EQ(c.says(root(), QueueControl{QueueAction::kUpdate, night}), "ok: queue default, queue night closed default");
+  EXPECT_EQ(c.says(root(), QueueControl{QueueAction::kUpdate, night}),
+            "ok: queue default, queue night closed default");
   c.control(alice(), JobAction::kKill, {1});
   EXPECT_EQ(c.says(root(), QueueControl{QueueAction::kRemove, night}), "INVALID: ");
-  EXPECT_EQ(c.says(root(), QueueControl{QueueAction::kRemove, c.state.queues().at("default")}), "ok: queue default gone");
+  EXPECT_EQ(c.says(root(), QueueControl{QueueAction::kRemove, c.state.queues().at("default")}),
+            "ok: queue default gone");
   night.name = "a b";
   EXPECT_EQ(c.says(root(), QueueControl{QueueAction::kCreate, night}), "INVALID: ");
 }
@@ -177,7 +189,8 @@ TEST(Queues, StoppedOneStartsNothing) {
   c.join_scheduler("s", 1);
   c.join_host("n1", 4);
   c.run(alice(), a_job());
-  EXPECT_EQ(c.says(root(), QueueControl{QueueAction::kStop, c.state.queues().at("default")}), "ok: queue default stopped default");
+  EXPECT_EQ(c.says(root(), QueueControl{QueueAction::kStop, c.state.queues().at("default")}),
+            "ok: queue default stopped default");
   EXPECT_EQ(c.dispatch(c.plan(1, {"n1"})), "STALE: ");
   c.run(root(), QueueControl{QueueAction::kStart, c.state.queues().at("default")});
   EXPECT_EQ(c.dispatch(c.plan(1, {"n1"})), "ok: host n1 UP 1/4, job 1 STARTING @n1");

@@ -110,6 +110,8 @@ void JobTable::set_end(Job& job, int64_t end_ms) {
   if (end_ms != 0) ended_.insert({end_ms, job.id});
 }
 
-void JobTable::add_cpu(const Job& job, uint64_t cpu_ms) { users_[job.spec.user].user.cpu_ms += cpu_ms; }
+void JobTable::add_cpu(const Job& job, uint64_t cpu_ms) {
+  users_[job.spec.user].user.cpu_ms += cpu_ms;
+}
 
 }  // namespace xce::state

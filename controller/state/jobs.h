@@ -1,6 +1,7 @@
-// The job table: every job that is kept, and the indexes that make listing and counting quick. PURE.
-// Only this class changes a job's state, queue and allocations, so that indexes and counters cannot drift.
-// Indexes are B-trees of ids (about 9 bytes a job each): a million pending jobs are to cost at most 1 KiB each.
+// The job table: every job that is kept, and the indexes that make listing and counting quick.
+// PURE. Only this class changes a job's state, queue and allocations, so that indexes and counters
+// cannot drift. Indexes are B-trees of ids (about 9 bytes a job each): a million pending jobs are
+// to cost at most 1 KiB each.
 #ifndef XCE_CONTROLLER_STATE_JOBS_H_
 #define XCE_CONTROLLER_STATE_JOBS_H_
 

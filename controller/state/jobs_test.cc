@@ -11,7 +11,8 @@ TEST(Life, FromSubmissionToCompletion) {
   EXPECT_EQ(c.says(alice(), a_job()), "ok: job 1 PENDING");
   EXPECT_EQ(c.state.stats().pending, 1u);
   EXPECT_EQ(c.dispatch(c.plan(1, {"n1"})), "ok: host n1 UP 1/4, job 1 STARTING @n1");
-  EXPECT_EQ(c.notify("n1", {c.report("n1", NotifyKind::kStart, 1)}), "ok: job 1 RUNNING @n1, outbox n1 1");
+  EXPECT_EQ(c.notify("n1", {c.report("n1", NotifyKind::kStart, 1)}),
+            "ok: job 1 RUNNING @n1, outbox n1 1");
   c.time_ms += 5000;
   Report finish = c.report("n1", NotifyKind::kFinish, 1);
   finish.exit_code = 0;
@@ -127,7 +128,8 @@ TEST(Submit, KeyMakesItOneSubmission) {
   EXPECT_EQ(words(other.status), "DUP");
   EXPECT_FALSE(other.existing);
   EXPECT_EQ(other.message,
-            "the submit key 'nightly' belongs to job 1, which is another submission: choose another key, or none");
+            "the submit key 'nightly' belongs to job 1, which is another submission: choose "
+            "another key, or none");
   EXPECT_EQ(c.says(bob(), spec), "ok: job 2 PENDING");  // keys are each user's own
   // A replay is recognised also when it would be refused today.
   c.run(root(), QueueControl{QueueAction::kClose, c.state.queues().at("default")});
@@ -163,7 +165,8 @@ TEST(Control, OnlyOnesOwnJobsUnlessAdministrator) {
   Cluster c;
   c.run(alice(), a_job());
   EXPECT_EQ(c.control(bob(), JobAction::kKill, {1}), "PERM: ");
-  EXPECT_EQ(c.message(), "job 1 belongs to alice: only its owner or an administrator may control it");
+  EXPECT_EQ(c.message(),
+            "job 1 belongs to alice: only its owner or an administrator may control it");
   EXPECT_EQ(c.control(a_user("root", 7), JobAction::kKill, {1}), "PERM: ");
   EXPECT_EQ(c.control(a_user("bob", 0), JobAction::kKill, {1}), "PERM: ");
   EXPECT_EQ(c.control(a_daemon(Role::kWorker, "alice"), JobAction::kKill, {1}), "PERM: ");
@@ -200,9 +203,11 @@ TEST(Control, SuspendAndResume) {
   EXPECT_EQ(c.control(alice(), JobAction::kHold, {id}), "INVALID: ");
   EXPECT_EQ(c.message(), "job 1 is RUNNING: it has started; suspend it instead");
   EXPECT_EQ(c.control(alice(), JobAction::kSuspend, {id}), "ok: job 1 RUNNING to-suspend @n1");
-  EXPECT_EQ(c.notify("n1", {c.report("n1", NotifyKind::kStop, id)}), "ok: job 1 SUSPENDED to-suspend @n1, outbox n1 2");
+  EXPECT_EQ(c.notify("n1", {c.report("n1", NotifyKind::kStop, id)}),
+            "ok: job 1 SUSPENDED to-suspend @n1, outbox n1 2");
   EXPECT_EQ(c.control(alice(), JobAction::kResume, {id}), "ok: job 1 SUSPENDED @n1");
-  EXPECT_EQ(c.notify("n1", {c.report("n1", NotifyKind::kResumed, id)}), "ok: job 1 RUNNING @n1, outbox n1 3");
+  EXPECT_EQ(c.notify("n1", {c.report("n1", NotifyKind::kResumed, id)}),
+            "ok: job 1 RUNNING @n1, outbox n1 3");
   EXPECT_EQ(c.control(alice(), JobAction::kResume, {id}), "ok: ");
 }
 
@@ -217,8 +222,10 @@ TEST(Control, RequeueKillsFirstAndThenWaitsAgain) {
   EXPECT_EQ(c.dispatch(c.plan(id, {"n1"})), "ok: host n1 UP 1/4, job 1 STARTING @n1");
   EXPECT_EQ(c.job(id).attempt, 2u);
   c.control(alice(), JobAction::kRequeue, {id});
-  EXPECT_EQ(c.control(alice(), JobAction::kKill, {id}), "ok: job 1 STARTING to-kill @n1");  // for good
-  EXPECT_EQ(c.notify("n1", {c.report("n1", NotifyKind::kFail, id)}), "ok: host n1 UP 0/4, job 1 FAILED, outbox n1 3");
+  EXPECT_EQ(c.control(alice(), JobAction::kKill, {id}),
+            "ok: job 1 STARTING to-kill @n1");  // for good
+  EXPECT_EQ(c.notify("n1", {c.report("n1", NotifyKind::kFail, id)}),
+            "ok: host n1 UP 0/4, job 1 FAILED, outbox n1 3");
   EXPECT_EQ(c.control(alice(), JobAction::kRequeue, {id}), "ok: job 1 PENDING");
 }
 
@@ -238,7 +245,8 @@ TEST(Control, ModifyIsAllOrNothing) {
   modify.modify.name = "sim";
   modify.modify.queue = "night";
   EXPECT_EQ(c.says(alice(), modify), "INVALID: ");
-  EXPECT_EQ(c.message(), "queue 'night' allows 100 s and job 1 would ask for 200 s: ask for less time");
+  EXPECT_EQ(c.message(),
+            "queue 'night' allows 100 s and job 1 would ask for 200 s: ask for less time");
   EXPECT_EQ(c.job(1).spec.priority, 0);
   modify.modify.time_limit_s = 50;
   EXPECT_EQ(c.says(alice(), modify), "ok: job 1 PENDING");
@@ -273,11 +281,14 @@ TEST(Control, WholeArrayAndMixedVerdicts) {
   c.run(bob(), a_job());
   EXPECT_EQ(c.control(alice(), JobAction::kHold, {2}), "ok: job 2 HELD");
   EXPECT_EQ(c.control(alice(), JobAction::kKill, {1}), "ok: job 1 KILLED");
-  // The array is meant even by the id of a task that has ended; bob's job is refused, the rest is done.
-  EXPECT_EQ(c.control(alice(), JobAction::kKill, {1, 4}, 0, true), "ok: job 2 KILLED, job 3 KILLED");
+  // The array is meant even by the id of a task that has ended; bob's job is refused, the rest is
+  // done.
+  EXPECT_EQ(c.control(alice(), JobAction::kKill, {1, 4}, 0, true),
+            "ok: job 2 KILLED, job 3 KILLED");
   EXPECT_EQ(c.applied.results[0].count, 2u);
   EXPECT_EQ(c.message(),
-            "job 1[1] has ended already (KILLED); job 4 belongs to bob: only its owner or an administrator may control it");
+            "job 1[1] has ended already (KILLED); job 4 belongs to bob: only its owner or an "
+            "administrator may control it");
 }
 
 }  // namespace

@@ -14,13 +14,15 @@ bool matches(const Job& job, const JobFilter& filter) {
   if (!filter.name.empty() && job.spec.name != filter.name) return false;
   if (filter.array_id && job.array_id != filter.array_id) return false;
   if (filter.host.empty()) return true;
-  return std::any_of(job.allocs.begin(), job.allocs.end(), [&](const Alloc& alloc) { return alloc.host == filter.host; });
+  return std::any_of(job.allocs.begin(), job.allocs.end(),
+                     [&](const Alloc& alloc) { return alloc.host == filter.host; });
 }
 
 // A walk over candidate ids in order: over disjoint sets at once, or over all jobs of an id range.
 class Walk {
  public:
-  Walk(const JobTable& jobs, const JobFilter& filter) : jobs_(jobs), descending_(filter.descending) {
+  Walk(const JobTable& jobs, const JobFilter& filter)
+      : jobs_(jobs), descending_(filter.descending) {
     choose(filter);
     seek(0);
   }
@@ -48,7 +50,9 @@ class Walk {
       const auto begin = jobs_.all().lower_bound(filter.array_id);
       first_ = last_ = filter.array_id;
       size_ = 0;
-      for (auto it = begin; it != jobs_.all().end() && it->second.array_id == filter.array_id; ++it, ++size_) last_ = it->first;
+      for (auto it = begin; it != jobs_.all().end() && it->second.array_id == filter.array_id;
+           ++it, ++size_)
+        last_ = it->first;
       return;
     }
     if (!filter.user.empty()) offer({&jobs_.of_user(filter.user)});
@@ -57,7 +61,8 @@ class Walk {
     if (filter.states) {
       std::vector<const IdSet*> sets;
       for (int state = 0; state < kJobStates; ++state) {
-        if (filter.states & (1u << state)) sets.push_back(&jobs_.of_state(static_cast<JobState>(state)));
+        if (filter.states & (1u << state))
+          sets.push_back(&jobs_.of_state(static_cast<JobState>(state)));
       }
       static const IdSet* empty = new IdSet;
       if (sets.empty()) sets.push_back(empty);  // only bits that mean nothing
@@ -73,7 +78,8 @@ class Walk {
     size_ = size;
   }
 
-  // 0 at the end, which is no job's id. The sets are B-trees of few levels: seeking anew for each id is cheap.
+  // 0 at the end, which is no job's id. The sets are B-trees of few levels: seeking anew for each
+  // id is cheap.
   JobId next_of_sets() const {
     JobId best = 0;
     for (const IdSet* set : sets_) {
@@ -109,7 +115,8 @@ class Walk {
 };
 
 int criteria(const JobFilter& filter) {
-  return (filter.states != 0) + !filter.user.empty() + !filter.queue.empty() + !filter.host.empty() + (filter.array_id != 0) +
+  return (filter.states != 0) + !filter.user.empty() + !filter.queue.empty() +
+         !filter.host.empty() + (filter.array_id != 0) +
          2 * !filter.name.empty();  // a name has no index
 }
 
@@ -123,7 +130,8 @@ State::JobPage list_ids(const JobTable& jobs, const JobFilter& filter, size_t ro
     const Job* job = jobs.find(id);
     if (!job || !matches(*job, filter)) continue;
     ++page.total;
-    if (filter.after_id && (filter.descending ? id >= filter.after_id : id <= filter.after_id)) continue;
+    if (filter.after_id && (filter.descending ? id >= filter.after_id : id <= filter.after_id))
+      continue;
     if (page.jobs.size() < rows) {
       page.jobs.push_back(job);
     } else if (page.next_after_id == 0 && !page.jobs.empty()) {
@@ -136,7 +144,8 @@ State::JobPage list_ids(const JobTable& jobs, const JobFilter& filter, size_t ro
 }  // namespace
 
 State::JobPage list_jobs(const JobTable& jobs, const JobFilter& filter, size_t max_rows) {
-  const size_t rows = std::max<size_t>(1, filter.limit ? std::min<size_t>(filter.limit, max_rows) : max_rows);
+  const size_t rows =
+      std::max<size_t>(1, filter.limit ? std::min<size_t>(filter.limit, max_rows) : max_rows);
   if (!filter.ids.empty()) return list_ids(jobs, filter, rows);
   State::JobPage page;
   Walk walk(jobs, filter);

@@ -10,8 +10,9 @@
 
 namespace xce::state {
 
-inline constexpr size_t kMaxVisits = 100000;  // a page
-inline constexpr size_t kMaxCounted = 20000;  // candidates looked at for the total of a filter with several criteria
+inline constexpr size_t kMaxVisits = 20000;  // a page
+inline constexpr size_t kMaxCounted =
+    5000;  // candidates looked at for the total of a filter with several criteria
 
 State::JobPage list_jobs(const JobTable& jobs, const JobFilter& filter, size_t max_rows);
 

@@ -1,5 +1,6 @@
 // Random lives of a cluster from fixed seeds, applied by two replicas; and one by
-// a client that resends everything in any order. Replicas must agree, invariants must hold, nothing may happen twice.
+// a client that resends everything in any order. Replicas must agree, invariants must hold, nothing
+// may happen twice.
 #include <algorithm>
 #include <random>
 
@@ -20,10 +21,16 @@ class Chaos {
     Command command;
     command.who = one_in(3) ? bob() : one_in(8) ? root() : alice();
     switch (upto(12)) {
-      case 0: case 1: case 2: command.op = submission(state); break;
+      case 0:
+      case 1:
+      case 2: command.op = submission(state); break;
       case 3: command.op = control(state); break;
-      case 4: case 5: case 6: schedule(state, command); break;
-      case 7: case 8: case 9: report(state, command); break;
+      case 4:
+      case 5:
+      case 6: schedule(state, command); break;
+      case 7:
+      case 8:
+      case 9: report(state, command); break;
       case 10: host(state, command); break;
       default: queue_or_time(command);
     }
@@ -31,7 +38,9 @@ class Chaos {
   }
 
  private:
-  JobId some_job(const State& state) { return 1 + upto(state.stats().pending + state.stats().running + state.stats().finished + 1); }
+  JobId some_job(const State& state) {
+    return 1 + upto(state.stats().pending + state.stats().running + state.stats().finished + 1);
+  }
   std::string some_host() { return "n" + std::to_string(1 + upto(4)); }
 
   JobSpec submission(const State& state) {
@@ -81,7 +90,8 @@ class Chaos {
     if (one_in(4)) {
       PendReasons reasons;
       reasons.epoch = state.scheduler().epoch;
-      for (const Job* job : page.jobs) reasons.items.push_back({job->id, "reason " + std::to_string(upto(3))});
+      for (const Job* job : page.jobs)
+        reasons.items.push_back({job->id, "reason " + std::to_string(upto(3))});
       command.op = reasons;
       return;
     }
@@ -91,7 +101,8 @@ class Chaos {
       Dispatch item;
       item.job = job->id;
       item.attempt = job->attempt + 1 - one_in(20);
-      for (uint32_t n = 0; n < job->spec.nodes; ++n) item.allocs.push_back(share(*job, some_host()));
+      for (uint32_t n = 0; n < job->spec.nodes; ++n)
+        item.allocs.push_back(share(*job, some_host()));
       dispatches.items.push_back(item);
     }
     command.op = dispatches;
@@ -109,7 +120,9 @@ class Chaos {
       report.outbox_seq = seq++;
       report.job = job->id;
       report.attempt = job->attempt - one_in(15);
-      report.kind = job->state == JobState::kStarting && !one_in(4) ? NotifyKind::kStart : static_cast<NotifyKind>(upto(6));
+      report.kind = job->state == JobState::kStarting && !one_in(4)
+                        ? NotifyKind::kStart
+                        : static_cast<NotifyKind>(upto(6));
       report.outcome = static_cast<JobState>(upto(10));
       report.usage.cpu_ms = upto(1000);
       report.time_ms = state.now_ms() - 500 + static_cast<int64_t>(upto(1000));
@@ -186,14 +199,16 @@ TEST_P(Replicas, AgreeAndKeepTheInvariants) {
     for (uint64_t n = chaos.upto(4); n > 0; --n) entry.commands.push_back(chaos.command(first));
     for (Command& command : entry.commands) {
       if (command.client == ClientId{}) command.client = {5, chaos.upto(3)};
-      command.op_seq = answered.size() + static_cast<uint64_t>(&command - entry.commands.data()) + 1;
+      command.op_seq =
+          answered.size() + static_cast<uint64_t>(&command - entry.commands.data()) + 1;
       command.lowest_unanswered = command.op_seq > 500 ? command.op_seq - 500 : 1;
     }
     ++index;
     const Applied one = first.apply(index, entry);
     const Applied two = second.apply(index, entry);
     ASSERT_EQ(tell(one.events), tell(two.events));
-    for (size_t i = 0; i < entry.commands.size(); ++i) answered.emplace_back(entry.commands[i], one.results[i]);
+    for (size_t i = 0; i < entry.commands.size(); ++i)
+      answered.emplace_back(entry.commands[i], one.results[i]);
     if (!answered.empty() && chaos.one_in(3)) {
       const size_t back = 1 + chaos.upto(std::min<size_t>(answered.size(), 400));
       resend(first, second, ++index, answered[answered.size() - back]);
@@ -203,7 +218,8 @@ TEST_P(Replicas, AgreeAndKeepTheInvariants) {
       if (const JobRemoved* gone = std::get_if<JobRemoved>(&event)) seen.erase(gone->id);
     }
     if (round % 50 != 0) continue;
-    ASSERT_EQ(first.check_invariants(), std::vector<std::string>{}) << "seed " << GetParam() << " index " << index;
+    ASSERT_EQ(first.check_invariants(), std::vector<std::string>{})
+        << "seed " << GetParam() << " index " << index;
     ASSERT_EQ(first.fingerprint(), second.fingerprint());
   }
   // Following the events gives the same jobs as asking.
@@ -241,9 +257,11 @@ TEST_P(Replicas, EachWriteHasItsEffectOnceInWhateverOrderItIsResent) {
   // Arrivals: each write one to four times, up to 80 places from where it was sent.
   std::vector<std::pair<uint64_t, size_t>> arrivals;
   for (size_t i = 0; i < sent.size(); ++i) {
-    for (uint64_t times = 1 + chaos.upto(4); times > 0; --times) arrivals.push_back({i % kWrites + chaos.upto(80), i});
+    for (uint64_t times = 1 + chaos.upto(4); times > 0; --times)
+      arrivals.push_back({i % kWrites + chaos.upto(80), i});
   }
-  std::stable_sort(arrivals.begin(), arrivals.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::stable_sort(arrivals.begin(), arrivals.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
   Index index = 0;
   for (size_t at = 0; at < arrivals.size();) {
     Entry entry;

@@ -8,7 +8,8 @@
 namespace xce::state {
 namespace {
 
-// When it happened: as the worker says, since a report may come late, but not before floor_ms nor in the future.
+// When it happened: as the worker says, since a report may come late, but not before floor_ms nor
+// in the future.
 int64_t time_of(const Turn& turn, const Report& report, int64_t floor_ms) {
   if (report.time_ms <= 0) return turn.now_ms;
   return std::min(turn.now_ms, std::max(report.time_ms, floor_ms));
@@ -29,7 +30,8 @@ void ended(Turn& turn, Job& job, const Report& report) {
   JobState outcome = report.outcome;
   const bool failed = report.kind == NotifyKind::kFail;
   if (!is_ended(outcome) || (failed && outcome == JobState::kCompleted)) {
-    outcome = failed || report.exit_code != 0 || report.exit_signal != 0 ? JobState::kFailed : JobState::kCompleted;
+    outcome = failed || report.exit_code != 0 || report.exit_signal != 0 ? JobState::kFailed
+                                                                         : JobState::kCompleted;
   }
   job.exit_code = report.exit_code;
   job.exit_signal = report.exit_signal;
@@ -37,31 +39,32 @@ void ended(Turn& turn, Job& job, const Report& report) {
   if (!report.stdout_file.empty()) job.stdout_file = report.stdout_file;
   if (!report.stderr_file.empty()) job.stderr_file = report.stderr_file;
   turn.tables.jobs.add_cpu(job, report.usage.cpu_ms);
-  end_job(turn, job, outcome, time_of(turn, report, std::max(job.submit_ms, job.start_ms)), report.message);
+  end_job(turn, job, outcome, time_of(turn, report, std::max(job.submit_ms, job.start_ms)),
+          report.message);
   if (turn.tables.requeue_wanted.erase(job.id)) wait_again(turn, job, "requeued");
 }
 
 void apply_report(Turn& turn, const std::string& host, const Report& report) {
   Job* job = turn.tables.jobs.find(report.job);
-  if (!job || !has_hosts(job->state) || report.attempt != job->attempt || job->allocs.front().host != host) return;
+  if (!job || !has_hosts(job->state) || report.attempt != job->attempt ||
+      job->allocs.front().host != host)
+    return;
   switch (report.kind) {
-    case NotifyKind::kStart:
-      return started(turn, *job, report);
+    case NotifyKind::kStart: return started(turn, *job, report);
     case NotifyKind::kFinish:
-    case NotifyKind::kFail:
-      return ended(turn, *job, report);
+    case NotifyKind::kFail: return ended(turn, *job, report);
     case NotifyKind::kStop:
     case NotifyKind::kResumed: {
-      const JobState from = report.kind == NotifyKind::kStop ? JobState::kRunning : JobState::kSuspended;
-      const JobState to = report.kind == NotifyKind::kStop ? JobState::kSuspended : JobState::kRunning;
+      const JobState from =
+          report.kind == NotifyKind::kStop ? JobState::kRunning : JobState::kSuspended;
+      const JobState to =
+          report.kind == NotifyKind::kStop ? JobState::kSuspended : JobState::kRunning;
       if (job->state != from) return;
       turn.tables.jobs.set_state(*job, to);
       job->reason = report.message;
       return turn.touch(*job);
     }
-    case NotifyKind::kChkpt:
-      job->usage = report.usage;
-      return turn.touch(*job);
+    case NotifyKind::kChkpt: job->usage = report.usage; return turn.touch(*job);
   }
 }
 
@@ -69,10 +72,13 @@ void apply_report(Turn& turn, const std::string& host, const Report& report) {
 
 Result notify(Turn& turn, const Command& command, const Notify& notify) {
   if (command.who.role != Role::kWorker || command.who.name != notify.host) {
-    return refuse(E_XCE_PERM, absl::StrCat("only the worker of host '", notify.host, "' may report for it"));
+    return refuse(E_XCE_PERM,
+                  absl::StrCat("only the worker of host '", notify.host, "' may report for it"));
   }
   Host* host = turn.tables.hosts.find(notify.host);
-  if (!host) return refuse(E_XCE_NOENT, absl::StrCat("host '", notify.host, "' has not joined: join first, then report"));
+  if (!host)
+    return refuse(E_XCE_NOENT,
+                  absl::StrCat("host '", notify.host, "' has not joined: join first, then report"));
   if (notify.instance != 0 && notify.instance != host->instance) {
     return refuse(E_XCE_STALE, absl::StrCat("another start of the worker of host '", notify.host,
                                             "' has joined since: join again, or stop this one"));

@@ -14,11 +14,13 @@ constexpr size_t kMaxReasonBytes = 1024;
 
 Result check_epoch(const Tables& tables, const Command& command, uint64_t epoch) {
   if (command.who.role != Role::kScheduler && command.who.role != Role::kController) {
-    return refuse(E_XCE_PERM, absl::StrCat("role ", name_of(command.who.role), " may not schedule: only the active scheduler may"));
+    return refuse(E_XCE_PERM, absl::StrCat("role ", name_of(command.who.role),
+                                           " may not schedule: only the active scheduler may"));
   }
   if (epoch != tables.scheduler.epoch || epoch == 0) {
-    return refuse(E_XCE_STALE, absl::StrCat("epoch ", epoch, " is over: the active scheduler is '", tables.scheduler.name,
-                                            "' of epoch ", tables.scheduler.epoch, "; join to take over"));
+    return refuse(E_XCE_STALE, absl::StrCat("epoch ", epoch, " is over: the active scheduler is '",
+                                            tables.scheduler.name, "' of epoch ",
+                                            tables.scheduler.epoch, "; join to take over"));
   }
   return {};
 }
@@ -26,14 +28,16 @@ Result check_epoch(const Tables& tables, const Command& command, uint64_t epoch)
 // Whether what is given covers what the job asks of each host.
 bool covers(const Alloc& alloc, const JobSpec& spec) {
   return alloc.cpus >= spec.cpus && alloc.memory_mb >= spec.memory_mb &&
-         std::all_of(spec.gres.begin(), spec.gres.end(),
-                     [&](const Gres& gres) { return count_of(alloc.gres, gres.name) >= gres.count; });
+         std::all_of(spec.gres.begin(), spec.gres.end(), [&](const Gres& gres) {
+           return count_of(alloc.gres, gres.name) >= gres.count;
+         });
 }
 
 int place_one(Turn& turn, const Dispatch& item) {
   Job* job = turn.tables.jobs.find(item.job);
   if (!job) return E_XCE_NOENT;
-  if (item.attempt == job->attempt && !is_waiting(job->state) && item.allocs == job->allocs) return 0;
+  if (item.attempt == job->attempt && !is_waiting(job->state) && item.allocs == job->allocs)
+    return 0;
   if (job->state != JobState::kPending || item.attempt != job->attempt + 1) return E_XCE_STALE;
   if (item.allocs.size() != std::max<uint32_t>(1, job->spec.nodes)) return E_XCE_INVALID;
   const auto queue = turn.tables.queues.find(job->spec.queue);
@@ -79,7 +83,8 @@ Result set_pend_reasons(Turn& turn, const Command& command, const PendReasons& r
   if (result.status) return result;
   for (const PendReason& item : reasons.items) {
     Job* job = turn.tables.jobs.find(item.job);
-    if (!job || job->state != JobState::kPending) continue;  // a held job's reason tells who held it
+    if (!job || job->state != JobState::kPending)
+      continue;  // a held job's reason tells who held it
     std::string reason = item.reason.substr(0, kMaxReasonBytes);
     if (job->reason == reason) continue;
     job->reason = std::move(reason);

@@ -13,7 +13,8 @@ TEST(Scheduler, TheNewestTakesOverAndTheOldIsStale) {
   EXPECT_EQ(c.join_scheduler("s1", 1), "ok epoch 1: ");
   EXPECT_EQ(c.join_scheduler("s2", 2), "ok epoch 2: scheduler s2 2");
   EXPECT_EQ(c.dispatch_at(1, c.plan(1, {"n1"})), "STALE: ");
-  EXPECT_EQ(c.message(), "epoch 1 is over: the active scheduler is 's2' of epoch 2; join to take over");
+  EXPECT_EQ(c.message(),
+            "epoch 1 is over: the active scheduler is 's2' of epoch 2; join to take over");
   EXPECT_EQ(c.dispatch_at(2, c.plan(1, {"n1"})), "ok: host n1 UP 1/4, job 1 STARTING @n1");
   EXPECT_EQ(c.says(alice(), Dispatches{2, {}}), "PERM: ");
 }
@@ -77,9 +78,11 @@ TEST(Dispatch, SeveralHostsAndHostsForOneselfAlone) {
   c.run(alice(), alone);
   c.run(alice(), a_job());
   EXPECT_EQ(c.dispatch(c.plan(1, {"n1"})), "INVALID: ");
-  EXPECT_EQ(c.dispatch(c.plan(1, {"n1", "n2"})), "ok: host n1 UP 1/2, host n2 UP 1/2, job 1 STARTING @n1 @n2");
+  EXPECT_EQ(c.dispatch(c.plan(1, {"n1", "n2"})),
+            "ok: host n1 UP 1/2, host n2 UP 1/2, job 1 STARTING @n1 @n2");
   EXPECT_EQ(c.dispatch(c.plan(2, {"n1"})), "STALE: ");  // not empty
-  EXPECT_EQ(c.notify("n2", {c.report("n2", NotifyKind::kFinish, 1)}), "ok: outbox n2 1");  // not the first host
+  EXPECT_EQ(c.notify("n2", {c.report("n2", NotifyKind::kFinish, 1)}),
+            "ok: outbox n2 1");  // not the first host
   EXPECT_EQ(c.notify("n1", {c.report("n1", NotifyKind::kFinish, 1)}),
             "ok: host n1 UP 0/2, host n2 UP 0/2, job 1 COMPLETED, outbox n1 1");
   EXPECT_EQ(c.dispatch(c.plan(2, {"n1"})), "ok: host n1 UP 1/2, job 2 STARTING @n1");

@@ -21,7 +21,8 @@ std::optional<Result> Sessions::admit(const Command& command, Index index, int64
   if (it == sessions_.end()) {
     if (command.birth < floor_) {
       return unknown(
-          "this client has been idle for so long that its earlier writes are forgotten; this one may have been applied: look "
+          "this client has been idle for so long that its earlier writes are forgotten; this one "
+          "may have been applied: look "
           "before doing it again");
     }
     while (sessions_.size() >= kMaxSessions) evict_oldest();
@@ -38,7 +39,9 @@ std::optional<Result> Sessions::admit(const Command& command, Index index, int64
   const auto known = session.results.find(command.op_seq);
   if (known != session.results.end()) return known->second;
   if (command.op_seq < session.lowest) {
-    return unknown("this write was answered or forgotten before; it is not applied again: look what became of it");
+    return unknown(
+        "this write was answered or forgotten before; it is not applied again: look what became of "
+        "it");
   }
   return std::nullopt;
 }

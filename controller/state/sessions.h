@@ -1,13 +1,16 @@
-// Sessions: each write of a client has its effect once, however often it arrives (DESIGN, "Exactly once"). PURE.
+// Sessions: each write of a client has its effect once, however often it arrives (DESIGN, "Exactly
+// once"). PURE.
 //
-// A session is what is remembered of one client: the results of its recent writes, as a set and not as a maximum, since many
-// may be in flight and arrive in any order. A result is forgotten when the client says that it has the answer
-// (lowest_unanswered), or when more than kWindow would be kept; a write below what was forgotten is not applied again.
+// A session is what is remembered of one client: the results of its recent writes, as a set and not
+// as a maximum, since many may be in flight and arrive in any order. A result is forgotten when the
+// client says that it has the answer (lowest_unanswered), or when more than kWindow would be kept;
+// a write below what was forgotten is not applied again.
 //
-// Sessions end after kIdleMs without a write, or when there are more than kMaxSessions. A client that is unknown and
-// might be one of the forgotten (its birth is below the eviction floor) cannot be told from a new one, so its write is refused with
-// E_XCE_OUTCOME_UNKNOWN: it may have been applied in the session that is gone. The floor is the highest birth that was
-// evicted, plus one: a client born later has certainly never been evicted.
+// Sessions end after kIdleMs without a write, or when there are more than kMaxSessions. A client
+// that is unknown and might be one of the forgotten (its birth is below the eviction floor) cannot
+// be told from a new one, so its write is refused with E_XCE_OUTCOME_UNKNOWN: it may have been
+// applied in the session that is gone. The floor is the highest birth that was evicted, plus one: a
+// client born later has certainly never been evicted.
 #ifndef XCE_CONTROLLER_STATE_SESSIONS_H_
 #define XCE_CONTROLLER_STATE_SESSIONS_H_
 
@@ -28,7 +31,8 @@ inline constexpr size_t kMaxSessions = 100000;
 
 class Sessions {
  public:
-  // The answer to a write that must not be applied (again), or nothing: then apply it and call record().
+  // The answer to a write that must not be applied (again), or nothing: then apply it and call
+  // record().
   std::optional<Result> admit(const Command& command, Index index, int64_t now_ms);
   // Keeps the result of a write that admit() let through.
   void record(const Command& command, const Result& result);

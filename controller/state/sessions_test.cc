@@ -1,4 +1,5 @@
-// Exactly once: each write of a client has its effect once, however often and in whatever order it arrives.
+// Exactly once: each write of a client has its effect once, however often and in whatever order it
+// arrives.
 #include "controller/state/sessions.h"
 
 #include "controller/state/state_testutil.h"

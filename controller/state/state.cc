@@ -21,13 +21,13 @@ namespace {
 Result join(Turn& turn, const Command& command, const Join& join) {
   const Identity& who = command.who;
   if (who.role != join.role) {
-    return refuse(E_XCE_PERM, absl::StrCat("this connection said hello as ", name_of(who.role), " and cannot join as ",
-                                           name_of(join.role)));
+    return refuse(E_XCE_PERM, absl::StrCat("this connection said hello as ", name_of(who.role),
+                                           " and cannot join as ", name_of(join.role)));
   }
   if (join.role == Role::kWorker) {
     if (who.name != join.host.name) {
-      return refuse(E_XCE_PERM, absl::StrCat("this connection said hello as worker of '", who.name, "' and cannot join for '",
-                                             join.host.name, "'"));
+      return refuse(E_XCE_PERM, absl::StrCat("this connection said hello as worker of '", who.name,
+                                             "' and cannot join for '", join.host.name, "'"));
     }
     return join_host(turn, join);
   }
@@ -38,7 +38,8 @@ Result join(Turn& turn, const Command& command, const Join& join) {
 }
 
 Result tick(Turn& turn, const Command& command) {
-  if (command.who.role != Role::kController) return refuse(E_XCE_PERM, "only the primary tells the time");
+  if (command.who.role != Role::kController)
+    return refuse(E_XCE_PERM, "only the primary tells the time");
   turn.tables.sessions.expire(turn.now_ms);
   turn.tables.keys.expire(turn.now_ms);
   return {};
@@ -94,7 +95,8 @@ std::vector<Event> events_of(const Turn& turn) {
     if (const Job* job = tables.jobs.find(id)) events.push_back(*job);
   }
   if (turn.scheduler_changed) {
-    events.push_back(SchedulerChanged{tables.scheduler.epoch, tables.scheduler.client, tables.scheduler.name});
+    events.push_back(
+        SchedulerChanged{tables.scheduler.epoch, tables.scheduler.client, tables.scheduler.name});
   }
   for (const auto& [host, seq] : turn.outboxes) events.push_back(OutboxApplied{host, seq});
   return events;
@@ -152,13 +154,16 @@ std::vector<User> State::users() const {
 
 State::Stats State::stats() const {
   const Tables& tables = impl_->tables;
-  return {tables.jobs.waiting(), tables.jobs.holding(), tables.jobs.finished(), tables.sessions.size()};
+  return {tables.jobs.waiting(), tables.jobs.holding(), tables.jobs.finished(),
+          tables.sessions.size()};
 }
 
 const State::Scheduler& State::scheduler() const { return impl_->tables.scheduler; }
 int64_t State::now_ms() const { return impl_->tables.now_ms; }
 Index State::applied() const { return impl_->tables.applied; }
-uint64_t State::outbox_applied(const std::string& host) const { return impl_->tables.hosts.outbox_applied(host); }
+uint64_t State::outbox_applied(const std::string& host) const {
+  return impl_->tables.hosts.outbox_applied(host);
+}
 std::vector<std::string> State::check_invariants() const { return find_faults(impl_->tables); }
 std::string State::fingerprint() const { return fingerprint_of(impl_->tables); }
 

@@ -1,6 +1,7 @@
-// The replicated state machine: what the cluster knows, and how each log entry changes it. PURE: values in, values out;
-// no clock (time comes with the entries), no randomness, no I/O, sorted containers only. Every controller applies the same
-// entries in the same order and so holds the same state; that is what makes a standby a primary in no time.
+// The replicated state machine: what the cluster knows, and how each log entry changes it. PURE:
+// values in, values out; no clock (time comes with the entries), no randomness, no I/O, sorted
+// containers only. Every controller applies the same entries in the same order and so holds the
+// same state; that is what makes a standby a primary in no time.
 //
 // Split by noun; start at state.cc, which hands each command to one of:
 //   sessions  exactly once: which writes were applied already, and what came of them
@@ -12,16 +13,17 @@
 //   jobs      the job table with its indexes; listing.cc answers queries from them
 //   check     invariants and the fingerprint that replicas are compared by
 //
-// Thread: none of its own. One thread applies; queries belong on that thread or between two applies.
-// Pointers that queries return stay valid until the next apply.
+// Thread: none of its own. One thread applies; queries belong on that thread or between two
+// applies. Pointers that queries return stay valid until the next apply.
 //
 // Who may do what rests on Command.who, which the service fills from the connection:
-//   role controller  Tick and HostLost (the primary makes them with that role); everything else too
-//   role worker      Join, Notify and UpdateResvals of the host named who.name; any of Join and Notify (also an empty one: make it on
-//                    a hello of an unreachable host) brings a lost host up again
-//   role scheduler   Join, Dispatches, PendReasons, and control of any job
-//   role apiserver   control of any job, queue and host; it submits for spec.user (else for who.user)
-//   role user        submits as who.user, controls its own jobs (same user name); "root" with uid 0 controls all
+//   controller  Tick and HostLost (the primary makes them with that role); everything below too
+//   worker      Join, Notify and UpdateResvals of the host named who.name. Join and Notify, even
+//               an empty Notify, bring a lost host up again: propose one on a hello of such a host
+//   scheduler   Join, Dispatches, PendReasons; control of any job, queue and host
+//   apiserver   control of any job, queue and host; submits for spec.user (else for who.user)
+//   user        submits as who.user, controls its own jobs (same user name); the user "root" with
+//               uid 0 controls everything, and submits for spec.user too
 #ifndef XCE_CONTROLLER_STATE_STATE_H_
 #define XCE_CONTROLLER_STATE_STATE_H_
 
@@ -37,7 +39,8 @@
 
 namespace xce::state {
 
-// What an entry came to. Events carry the state after the whole entry, one per changed thing, removals first.
+// What an entry came to. Events carry the state after the whole entry, one per changed thing,
+// removals first.
 struct Applied {
   std::vector<Result> results;  // one a command, in order
   std::vector<Event> events;
@@ -51,8 +54,8 @@ class State {
   State(const State&) = delete;
   State& operator=(const State&) = delete;
 
-  // Applies one entry of the log. Indexes rise; an index that was applied before is a bug of the caller and aborts.
-  // Entries without commands are welcome: they advance applied() and now_ms().
+  // Applies one entry of the log. Indexes rise; an index that was applied before is a bug of the
+  // caller and aborts. Entries without commands are welcome: they advance applied() and now_ms().
   Applied apply(Index index, const Entry& entry);
 
   // The job, or null: never existed, or ended so long ago that it was removed.
@@ -60,13 +63,16 @@ class State {
 
   struct JobPage {
     std::vector<const Job*> jobs;
-    JobId next_after_id = 0;  // ask again with this after_id; 0: last page. A page may be short, even empty, and yet not the last.
-    uint64_t total = 0;       // matching jobs on all pages. Exact for at most one criterion (states, user, queue, host,
-                              // array) and for ids; with more than one a lower bound, counted among the first 20,000 candidates.
+    JobId next_after_id = 0;  // ask again with this after_id; 0: last page. A page may be short,
+                              // even empty, and yet not the last.
+    uint64_t total = 0;  // matching jobs on all pages. Exact for at most one criterion (states,
+                         // user, queue, host, array) and for ids; with more than one a lower bound,
+                         // counted among the first 5,000 candidates.
   };
-  // Jobs by rising id (descending: by falling id) after filter.after_id, at most min(filter.limit, max_rows); limit 0: max_rows.
-  // Visits at most 100,000 jobs a call. Answers from the smallest index that fits: states, user, queue, host, array or ids.
-  // host matches the jobs that hold an allocation there, and ended ones that ran there.
+  // Jobs by rising id (descending: by falling id) after filter.after_id, at most min(filter.limit,
+  // max_rows); limit 0: max_rows. Visits at most 20,000 jobs a call. Answers from the smallest
+  // index that fits: states, user, queue, host, array or ids. host matches the jobs that hold an
+  // allocation there, and ended ones that ran there.
   JobPage jobs(const JobFilter& filter, size_t max_rows) const;
 
   const std::map<std::string, Host>& hosts() const;
@@ -91,7 +97,8 @@ class State {
   int64_t now_ms() const;  // time of the newest entry, never going back
   Index applied() const;   // index of the newest entry
 
-  // Reports up to here are applied of that host, also when it was removed since; 0 for an unknown host. For hello's reply.
+  // Reports up to here are applied of that host, also when it was removed since; 0 for an unknown
+  // host. For hello's reply.
   uint64_t outbox_applied(const std::string& host) const;
 
   // What is wrong, in words; empty when all is well. Reads everything: for tests and --check.

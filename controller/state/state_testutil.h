@@ -1,4 +1,5 @@
-// For the tests of the state machine: a small cluster that is told things and answers in one line, so that a test reads as a story.
+// For the tests of the state machine: a small cluster that is told things and answers in one line,
+// so that a test reads as a story.
 #ifndef XCE_CONTROLLER_STATE_STATE_TESTUTIL_H_
 #define XCE_CONTROLLER_STATE_STATE_TESTUTIL_H_
 
@@ -9,8 +10,8 @@
 #include <vector>
 
 #include "controller/state/state.h"
-#include "xce/errnox.h"
 #include "gtest/gtest.h"
+#include "xce/errnox.h"
 
 namespace xce::state {
 
@@ -65,19 +66,25 @@ struct Tell {
     }
     return line;
   }
-  std::string operator()(const JobRemoved& gone) const { return "job " + std::to_string(gone.id) + " gone"; }
+  std::string operator()(const JobRemoved& gone) const {
+    return "job " + std::to_string(gone.id) + " gone";
+  }
   std::string operator()(const Host& host) const {
-    return "host " + host.attrs.name + " " + name_of(host.state) + " " + std::to_string(host.used_cpus) + "/" +
-           std::to_string(host.attrs.cpus);
+    return "host " + host.attrs.name + " " + name_of(host.state) + " " +
+           std::to_string(host.used_cpus) + "/" + std::to_string(host.attrs.cpus);
   }
   std::string operator()(const HostRemoved& gone) const { return "host " + gone.name + " gone"; }
   std::string operator()(const Queue& queue) const {
-    return "queue " + queue.name + (queue.open ? "" : " closed") + (queue.active ? "" : " stopped") +
-           (queue.is_default ? " default" : "");
+    return "queue " + queue.name + (queue.open ? "" : " closed") +
+           (queue.active ? "" : " stopped") + (queue.is_default ? " default" : "");
   }
   std::string operator()(const QueueRemoved& gone) const { return "queue " + gone.name + " gone"; }
-  std::string operator()(const SchedulerChanged& now) const { return "scheduler " + now.name + " " + std::to_string(now.epoch); }
-  std::string operator()(const OutboxApplied& outbox) const { return "outbox " + outbox.host + " " + std::to_string(outbox.seq); }
+  std::string operator()(const SchedulerChanged& now) const {
+    return "scheduler " + now.name + " " + std::to_string(now.epoch);
+  }
+  std::string operator()(const OutboxApplied& outbox) const {
+    return "outbox " + outbox.host + " " + std::to_string(outbox.seq);
+  }
 };
 
 inline std::string tell(const std::vector<Event>& events) {
@@ -111,8 +118,8 @@ class Cluster {
     return words(result.status) + ": " + tell(applied.events);
   }
 
-  std::string join_host(const std::string& name, uint32_t cpus, uint64_t memory_mb = 1000, uint64_t instance = 1,
-                        std::vector<Gres> gres = {}) {
+  std::string join_host(const std::string& name, uint32_t cpus, uint64_t memory_mb = 1000,
+                        uint64_t instance = 1, std::vector<Gres> gres = {}) {
     Join join;
     join.role = Role::kWorker;
     join.host.name = name;
@@ -130,7 +137,8 @@ class Cluster {
     join.role = Role::kScheduler;
     command.op = join;
     const Result result = apply({command}).results[0];
-    return words(result.status) + " epoch " + std::to_string(result.epoch) + ": " + tell(applied.events);
+    return words(result.status) + " epoch " + std::to_string(result.epoch) + ": " +
+           tell(applied.events);
   }
   // Dispatches the job's next attempt to hosts, one CPU each unless said.
   Dispatch plan(JobId id, std::vector<std::string> hosts, uint32_t cpus = 1) const {
@@ -145,9 +153,12 @@ class Cluster {
     }
     return item;
   }
-  std::string dispatch(Dispatch item) { return dispatch_at(state.scheduler().epoch, std::move(item)); }
+  std::string dispatch(Dispatch item) {
+    return dispatch_at(state.scheduler().epoch, std::move(item));
+  }
   std::string dispatch_at(uint64_t epoch, Dispatch item) {
-    const Result result = run(a_daemon(Role::kScheduler, "s"), Dispatches{epoch, {std::move(item)}});
+    const Result result =
+        run(a_daemon(Role::kScheduler, "s"), Dispatches{epoch, {std::move(item)}});
     const int status = result.status ? result.status : result.item_status.at(0);
     return words(status) + ": " + tell(applied.events);
   }
@@ -164,8 +175,8 @@ class Cluster {
   std::string notify(const std::string& host, std::vector<Report> reports, uint64_t instance = 1) {
     return says(a_daemon(Role::kWorker, host), Notify{host, instance, std::move(reports)});
   }
-  std::string control(const Identity& who, JobAction action, std::vector<JobId> ids, uint32_t signal = 0,
-                      bool whole_array = false) {
+  std::string control(const Identity& who, JobAction action, std::vector<JobId> ids,
+                      uint32_t signal = 0, bool whole_array = false) {
     JobControl control;
     control.ids = std::move(ids);
     control.action = action;

@@ -12,10 +12,12 @@
 namespace xce::state {
 namespace {
 
-// Whose job it is: a user's own, whatever the request claims; root, the apiserver and daemons submit for whom they name.
+// Whose job it is: a user's own, whatever the request claims; root, the apiserver and daemons
+// submit for whom they name.
 Result set_owner(const Identity& who, JobSpec& spec) {
   if (who.role != Role::kUser && !is_privileged(who)) {
-    return refuse(E_XCE_PERM, absl::StrCat("role ", name_of(who.role), " may not submit jobs: submit as a user"));
+    return refuse(E_XCE_PERM, absl::StrCat("role ", name_of(who.role),
+                                           " may not submit jobs: submit as a user"));
   }
   if (!is_privileged(who) || spec.user.empty()) {
     spec.user = who.user;
@@ -23,21 +25,27 @@ Result set_owner(const Identity& who, JobSpec& spec) {
     spec.gid = who.gid;
   }
   if (spec.user.empty()) {
-    return refuse(E_XCE_INVALID, "whose job it is to be is not known: say hello with a user name, or name the user");
+    return refuse(
+        E_XCE_INVALID,
+        "whose job it is to be is not known: say hello with a user name, or name the user");
   }
   return {};
 }
 
 Result check_texts(const JobSpec& spec) {
-  const std::pair<const char*, const std::string*> texts[] = {
-      {"name", &spec.name},           {"user", &spec.user},
-      {"queue", &spec.queue},         {"working directory", &spec.work_dir},
-      {"input path", &spec.stdin_path}, {"output path", &spec.stdout_path},
-      {"error path", &spec.stderr_path}, {"submit key", &spec.submit_key},
-      {"comment", &spec.comment}};
+  const std::pair<const char*, const std::string*> texts[] = {{"name", &spec.name},
+                                                              {"user", &spec.user},
+                                                              {"queue", &spec.queue},
+                                                              {"working directory", &spec.work_dir},
+                                                              {"input path", &spec.stdin_path},
+                                                              {"output path", &spec.stdout_path},
+                                                              {"error path", &spec.stderr_path},
+                                                              {"submit key", &spec.submit_key},
+                                                              {"comment", &spec.comment}};
   for (const auto& [what, text] : texts) {
     if (text->size() > kMaxTextBytes) {
-      return refuse(E_XCE_INVALID, absl::StrCat("the ", what, " is longer than ", kMaxTextBytes, " bytes: shorten it"));
+      return refuse(E_XCE_INVALID, absl::StrCat("the ", what, " is longer than ", kMaxTextBytes,
+                                                " bytes: shorten it"));
     }
     if (text->find('\0') != std::string::npos) {
       return refuse(E_XCE_INVALID, absl::StrCat("the ", what, " holds a zero byte: leave it out"));
@@ -50,17 +58,21 @@ Result check_resources(const JobSpec& spec) {
   if (!spec.body || (spec.body->script.empty() && spec.body->args.empty())) {
     return refuse(E_XCE_INVALID, "there is nothing to run: give a script or a command");
   }
-  if (spec.cpus == 0) return refuse(E_XCE_INVALID, "a job needs at least one CPU: ask for cpus >= 1");
+  if (spec.cpus == 0)
+    return refuse(E_XCE_INVALID, "a job needs at least one CPU: ask for cpus >= 1");
   if (spec.nodes > kMaxNodes) {
-    return refuse(E_XCE_INVALID, absl::StrCat("at most ", kMaxNodes, " hosts a job, not ", spec.nodes));
+    return refuse(E_XCE_INVALID,
+                  absl::StrCat("at most ", kMaxNodes, " hosts a job, not ", spec.nodes));
   }
   std::set<std::string> names;
   for (const Gres& gres : spec.gres) {
     if (gres.name.empty() || gres.count == 0) {
-      return refuse(E_XCE_INVALID, "a generic resource needs a name and a count >= 1, such as gpu:1");
+      return refuse(E_XCE_INVALID,
+                    "a generic resource needs a name and a count >= 1, such as gpu:1");
     }
     if (!names.insert(gres.name).second) {
-      return refuse(E_XCE_INVALID, absl::StrCat("the resource ", gres.name, " is asked for twice: give one count"));
+      return refuse(E_XCE_INVALID, absl::StrCat("the resource ", gres.name,
+                                                " is asked for twice: give one count"));
     }
   }
   return {};
@@ -68,18 +80,21 @@ Result check_resources(const JobSpec& spec) {
 
 Result check_array(const Tables& tables, const JobSpec& spec) {
   if (spec.array.size() > kMaxArrayTasks) {
-    return refuse(E_XCE_INVALID, absl::StrCat("an array has at most ", kMaxArrayTasks, " tasks, not ", spec.array.size(),
-                                              ": submit several arrays"));
+    return refuse(E_XCE_INVALID,
+                  absl::StrCat("an array has at most ", kMaxArrayTasks, " tasks, not ",
+                               spec.array.size(), ": submit several arrays"));
   }
   std::vector<uint32_t> sorted = spec.array;
   std::sort(sorted.begin(), sorted.end());
   const auto twice = std::adjacent_find(sorted.begin(), sorted.end());
   if (twice != sorted.end()) {
-    return refuse(E_XCE_INVALID, absl::StrCat("array index ", *twice, " appears twice: give each index once"));
+    return refuse(E_XCE_INVALID,
+                  absl::StrCat("array index ", *twice, " appears twice: give each index once"));
   }
   if (tables.jobs.waiting() + std::max<size_t>(1, spec.array.size()) > kMaxWaitingJobs) {
-    return refuse(E_XCE_BUSY, absl::StrCat("the cluster already has ", tables.jobs.waiting(), " waiting jobs, and takes at most ",
-                                           kMaxWaitingJobs, ": try again later"));
+    return refuse(E_XCE_BUSY, absl::StrCat("the cluster already has ", tables.jobs.waiting(),
+                                           " waiting jobs, and takes at most ", kMaxWaitingJobs,
+                                           ": try again later"));
   }
   return {};
 }
@@ -88,8 +103,9 @@ Result check_dependencies(const Tables& tables, const JobSpec& spec) {
   for (const Dependency& dependency : spec.dependencies) {
     if (dependency.kind == DependencyKind::kSingleton) continue;
     if (dependency.job == 0 || dependency.job >= tables.jobs.next_id()) {
-      return refuse(E_XCE_INVALID, absl::StrCat("the dependency ", name_of(dependency.kind), ":", dependency.job,
-                                                " names a job that never existed: check the id"));
+      return refuse(E_XCE_INVALID,
+                    absl::StrCat("the dependency ", name_of(dependency.kind), ":", dependency.job,
+                                 " names a job that never existed: check the id"));
     }
   }
   return {};
@@ -105,20 +121,26 @@ Result settle_queue(const Tables& tables, JobSpec& spec) {
   }
   const auto it = tables.queues.find(spec.queue);
   if (it == tables.queues.end()) {
-    return refuse(E_XCE_NOENT, absl::StrCat("there is no queue '", spec.queue, "': list the queues and name one of them"));
+    return refuse(E_XCE_NOENT, absl::StrCat("there is no queue '", spec.queue,
+                                            "': list the queues and name one of them"));
   }
   const Queue& queue = it->second;
   if (!queue.open) {
-    return refuse(E_XCE_INVALID, absl::StrCat("queue '", spec.queue, "' is closed: use another queue, or wait until it is opened"));
+    return refuse(E_XCE_INVALID,
+                  absl::StrCat("queue '", spec.queue,
+                               "' is closed: use another queue, or wait until it is opened"));
   }
-  if (spec.time_limit_s == 0) spec.time_limit_s = queue.default_time_s ? queue.default_time_s : queue.max_time_s;
+  if (spec.time_limit_s == 0)
+    spec.time_limit_s = queue.default_time_s ? queue.default_time_s : queue.max_time_s;
   if (queue.max_time_s && spec.time_limit_s > queue.max_time_s) {
-    return refuse(E_XCE_INVALID, absl::StrCat("queue '", spec.queue, "' allows ", queue.max_time_s, " s, and the job asks for ",
-                                              spec.time_limit_s, " s: ask for less time, or use another queue"));
+    return refuse(E_XCE_INVALID, absl::StrCat("queue '", spec.queue, "' allows ", queue.max_time_s,
+                                              " s, and the job asks for ", spec.time_limit_s,
+                                              " s: ask for less time, or use another queue"));
   }
   if (spec.warn_signal && spec.time_limit_s && spec.warn_before_s >= spec.time_limit_s) {
-    return refuse(E_XCE_INVALID, absl::StrCat("the warning would come ", spec.warn_before_s, " s before the limit of ",
-                                              spec.time_limit_s, " s, before the job starts: warn later"));
+    return refuse(E_XCE_INVALID, absl::StrCat("the warning would come ", spec.warn_before_s,
+                                              " s before the limit of ", spec.time_limit_s,
+                                              " s, before the job starts: warn later"));
   }
   return {};
 }
@@ -179,7 +201,8 @@ Result submit(Turn& turn, const Command& command, const JobSpec& request) {
   if (Result r = set_owner(command.who, spec); r.status) return r;
   if (Result r = check_texts(spec); r.status) return r;
   // Before what may have changed since the first time, such as a queue that is closed now.
-  if (const SubmitKeys::Made* made = spec.submit_key.empty() ? nullptr : tables.keys.find(spec.user, spec.submit_key)) {
+  if (const SubmitKeys::Made* made =
+          spec.submit_key.empty() ? nullptr : tables.keys.find(spec.user, spec.submit_key)) {
     return duplicate(*made, spec);
   }
   if (Result r = check_resources(spec); r.status) return r;

@@ -10,7 +10,8 @@ inline constexpr size_t kMaxArrayTasks = 100000;
 inline constexpr uint32_t kMaxNodes = 10000;
 inline constexpr size_t kMaxTextBytes = 4096;  // of a name, a path, a comment
 
-// Adds the jobs, or refuses with E_XCE_PERM, E_XCE_INVALID, E_XCE_NOENT (queue), E_XCE_BUSY, or E_XCE_DUP_JOB (submit key).
+// Adds the jobs, or refuses with E_XCE_PERM, E_XCE_INVALID, E_XCE_NOENT (queue), E_XCE_BUSY, or
+// E_XCE_DUP_JOB (submit key).
 Result submit(Turn& turn, const Command& command, const JobSpec& spec);
 
 }  // namespace xce::state

@@ -16,7 +16,8 @@ const SubmitKeys::Made* SubmitKeys::find(const std::string& user, const std::str
 }
 
 void SubmitKeys::add(const JobSpec& spec, JobId job, uint32_t count) {
-  if (!spec.submit_key.empty()) made_[scoped(spec.user, spec.submit_key)] = Made{job, count, count, spec.body_hash};
+  if (!spec.submit_key.empty())
+    made_[scoped(spec.user, spec.submit_key)] = Made{job, count, count, spec.body_hash};
 }
 
 void SubmitKeys::job_removed(const JobSpec& spec, int64_t now_ms) {
@@ -27,7 +28,8 @@ void SubmitKeys::job_removed(const JobSpec& spec, int64_t now_ms) {
 }
 
 void SubmitKeys::expire(int64_t now_ms) {
-  while (!orphans_.empty() && (orphans_.size() > kMaxOrphans || orphans_.front().first <= now_ms - kKeyKeepMs)) {
+  while (!orphans_.empty() &&
+         (orphans_.size() > kMaxOrphans || orphans_.front().first <= now_ms - kKeyKeepMs)) {
     made_.erase(orphans_.front().second);
     orphans_.pop_front();
   }

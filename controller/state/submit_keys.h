@@ -1,6 +1,6 @@
 // Submit keys: two submissions of one user with one key are one submission. PURE.
-// A key lives as long as a job that it made is kept, and then for another kKeyKeepMs, unless more than kMaxOrphans such keys are
-// kept: then the oldest go first.
+// A key lives as long as a job that it made is kept, and then for another kKeyKeepMs, unless more
+// than kMaxOrphans such keys are kept: then the oldest go first.
 #ifndef XCE_CONTROLLER_STATE_SUBMIT_KEYS_H_
 #define XCE_CONTROLLER_STATE_SUBMIT_KEYS_H_
 

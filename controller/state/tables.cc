@@ -14,14 +14,11 @@ Result refuse(int status, std::string message) {
 
 bool is_privileged(const Identity& who) {
   switch (who.role) {
-    case Role::kUser:
-      return who.uid == 0 && who.user == "root";
+    case Role::kUser: return who.uid == 0 && who.user == "root";
     case Role::kScheduler:
     case Role::kApiserver:
-    case Role::kController:
-      return true;
-    default:
-      return false;
+    case Role::kController: return true;
+    default: return false;
   }
 }
 

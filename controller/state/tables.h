@@ -1,4 +1,5 @@
-// What all parts of the state machine work on: the tables, and the turn, which is the applying of one entry. Internal. PURE.
+// What all parts of the state machine work on: the tables, and the turn, which is the applying of
+// one entry. Internal. PURE.
 #ifndef XCE_CONTROLLER_STATE_TABLES_H_
 #define XCE_CONTROLLER_STATE_TABLES_H_
 
@@ -15,7 +16,7 @@
 
 namespace xce::state {
 
-inline constexpr size_t kMaxEndedJobs = 100000;    // kept; those that ended first are removed
+inline constexpr size_t kMaxEndedJobs = 100000;     // kept; those that ended first are removed
 inline constexpr size_t kMaxWaitingJobs = 2000000;  // more submissions are refused
 
 struct Tables {
@@ -30,8 +31,8 @@ struct Tables {
   Index applied = 0;
 };
 
-// One entry being applied. Operations change the tables and touch what they changed; the events are made of the touched at
-// the end, so that a thing that changed twice is told once.
+// One entry being applied. Operations change the tables and touch what they changed; the events are
+// made of the touched at the end, so that a thing that changed twice is told once.
 struct Turn {
   Tables& tables;
   Index index;
@@ -59,16 +60,18 @@ struct Turn {
 // A result that refuses. message: what is wrong, and what to do.
 Result refuse(int status, std::string message);
 
-// Whether who may do an administrator's work (root, the primary itself, the apiserver, the scheduler).
+// Whether who may do an administrator's work (root, the primary itself, the apiserver, the
+// scheduler).
 bool is_privileged(const Identity& who);
 // "alice", "root", "the scheduler": for messages.
 std::string words_for(const Identity& who);
 
 // Moves used by several operations; each keeps tables consistent and touches what changes.
 void place(Turn& turn, Job& job, std::vector<Alloc> allocs);  // waiting -> STARTING
-void release_hosts(Turn& turn, Job& job);                     // gives back what it holds; the record stays
+void release_hosts(Turn& turn, Job& job);  // gives back what it holds; the record stays
 void end_job(Turn& turn, Job& job, JobState outcome, int64_t end_ms, std::string reason);
-void wait_again(Turn& turn, Job& job, std::string reason);    // ended -> PENDING, a new attempt to come
+void wait_again(Turn& turn, Job& job,
+                std::string reason);  // ended -> PENDING, a new attempt to come
 
 }  // namespace xce::state
 
