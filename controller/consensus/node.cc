@@ -15,7 +15,7 @@ namespace {
 
 constexpr unsigned kMaxInflightEntries = 8192;  // unacknowledged, to one follower
 constexpr size_t kMaxRecordBytes = size_t{4} << 20;
-constexpr size_t kMaxHeld = 4096;
+constexpr size_t kMaxHeldBytes = size_t{32} << 20;
 
 // The configuration entry that founds the cluster.
 std::string first_entry_of(const std::vector<Peer>& peers) {
@@ -184,6 +184,7 @@ void Node::fail(absl::Status status) {
   if (timer_ != nullptr) uv_timer_stop(timer_);
   if (idle_ != nullptr) uv_idle_stop(idle_);
   held_.clear();
+  held_bytes_ = 0;
   role_ = RoleInfo{};
   listener_->on_role(role_);
   refuse_all();
@@ -282,6 +283,7 @@ void Node::on_disk_progress() {
   if (progress.durable > durable_ticket_) {
     durable_ticket_ = progress.durable;
     while (!held_.empty() && held_.front().ticket <= durable_ticket_) {
+      held_bytes_ -= held_.front().frame.size();
       net_->send(held_.front().to, std::move(held_.front().frame));
       held_.pop_front();
     }
@@ -343,13 +345,15 @@ void Node::send_append_entries(const xce_core_message& message) {
     send_or_hold(part.peer, std::move(frame));
     part.prev_log_index += entries.size();
     part.prev_log_term = log_.term_at(part.prev_log_index);
-  } while (part.prev_log_index < end);
+    // What does not fit is left out; the follower refuses what comes after the gap, and Raft fills it.
+  } while (part.prev_log_index < end && net_->can_send(part.peer));
 }
 
 void Node::send_or_hold(NodeId to, std::string frame) {
   if (meta_ticket_ <= durable_ticket_) {
     net_->send(to, std::move(frame));
-  } else if (held_.size() < kMaxHeld) {
+  } else if (held_bytes_ + frame.size() <= kMaxHeldBytes) {
+    held_bytes_ += frame.size();
     held_.push_back({meta_ticket_, to, std::move(frame)});
   }
 }

@@ -127,6 +127,7 @@ class Node final : private PeerNet::Events {
     std::string frame;
   };
   std::deque<HeldMessage> held_;
+  size_t held_bytes_ = 0;
 
   // The role.
   RoleInfo role_;

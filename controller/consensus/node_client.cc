@@ -48,8 +48,9 @@ void Node::flush() {
   std::vector<Proposal> refused;
   std::vector<std::pair<uint64_t, Waiter>> waiters;
   const bool full = writer_->backlog() > kMaxBacklogBytes;
+  const size_t max_entry = std::min(kMaxEntryBytes, LogStore::max_items(options_.segment_bytes) / 2) - 8;
   for (Proposal& p : proposals_) {
-    if (full || p.entry.size() + 8 > kMaxEntryBytes) {
+    if (full || p.entry.size() > max_entry) {
       refused.push_back(std::move(p));
       continue;
     }
