@@ -203,7 +203,8 @@ absl::Status JobSpecHolder::set_options(const SubmitOptions& o) {
     spec_.array_limit = array.limit;
   }
   for (const std::string& text : o.gres) {
-    for (auto& item : parse_gres(text).value()) gres_.push_back(std::move(item));
+    const auto items = parse_gres(text).value();
+    gres_.insert(gres_.end(), items.begin(), items.end());
   }
   spec_.hold = o.hold.value_or(false);
   spec_.requeue = o.requeue.value_or(false);
