@@ -103,7 +103,7 @@ int Context::start() {
         candidates_,
         Endpoint::Callbacks{[this](const Words& words) { on_push(words); },
                             [this](uint64_t id, int error, int probed) { on_closed(id, error, probed); }});
-    if (const int rc = endpoint_->start(hello_frame(kHelloSeq), hello_frame(kPingSeq)); rc != 0) return rc;
+    if (const int rc = endpoint_->start(own_frame(kHelloSeq), own_frame(kPingSeq)); rc != 0) return rc;
     started_ = true;
   }
   Operation none;

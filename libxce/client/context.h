@@ -47,7 +47,7 @@ struct Operation {
   uint64_t op_seq = 0;        // of a write; set by run() before it calls encode
   // Results.
   bool maybe_applied = false; // an earlier attempt of this write may have been applied
-  uint64_t dup_job = 0;       // of E_XCE_DUP_JOB
+  xce_submitted_t dup = {};   // of E_XCE_DUP_JOB: the job of that key; existing: of the same body
 };
 
 class Context {
@@ -104,7 +104,7 @@ class Context {
   void on_push(const Words& words);
 
   std::string encode(const Operation& op, const Frame& frame, uint64_t seq);
-  std::string hello_frame(uint64_t seq) const;
+  std::string own_frame(uint64_t seq) const;
   int finish(const Operation& op, Frame* frame, int result);
   int finish_locked(const Operation& op, Frame* frame, int result);
 

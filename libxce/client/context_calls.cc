@@ -180,8 +180,10 @@ bool Context::on_answer(Operation* op, Frame* frame, const Link& link, const Wor
     const std::string host = reply.getRedirectHost().cStr();
     o.has_hint = o.status == E_XCE_REDIRECT && !host.empty() && reply.getRedirectPort() != 0;
     if (o.has_hint) o.hint = target_of(host, reply.getRedirectPort());
-    if (o.status == E_XCE_DUP_JOB && reply.getBody().isSubmitted())
-      op->dup_job = reply.getBody().getSubmitted().getJobId();
+    if (o.status == E_XCE_DUP_JOB && reply.getBody().isSubmitted()) {
+      const auto dup = reply.getBody().getSubmitted();
+      op->dup = {dup.getJobId(), dup.getCount(), dup.getExisting()};
+    }
     const Decision d = settle(frame, link, o);
     if (d.action == Action::kConnect) {
       frame->wants_new_birth = d.new_birth;
@@ -249,14 +251,18 @@ std::string Context::encode(const Operation& op, const Frame& frame, uint64_t se
   return out;
 }
 
-std::string Context::hello_frame(uint64_t seq) const {
+// What the endpoint sends by itself: hello on a new connection, nop as a ping.
+std::string Context::own_frame(uint64_t seq) const {
   capnp::MallocMessageBuilder message;
   auto request = message.initRoot<wire::Request>();
   request.setSeq(seq);
   request.setClientIdHi(client_id_[0]);
   request.setClientIdLo(client_id_[1]);
   request.setDeadlineMs(2000);
-  put_hello(request.initOp().initHello());
+  if (seq == kHelloSeq)
+    put_hello(request.initOp().initHello());
+  else
+    request.initOp().setNop();
   std::string out;
   net::append_frame(wire::flatten(message), &out);
   return out;
@@ -294,7 +300,7 @@ int Context::finish_locked(const Operation& op, Frame* frame, int result) {
   if (frame->reply_outcome == 1 && !frame->call.maybe_applied) e->outcome = XCE_NOT_APPLIED;
   if (frame->reply_outcome == 2) e->outcome = XCE_OUTCOME_MAYBE;
   if (frame->reply_outcome == 3) e->outcome = XCE_APPLIED;
-  e->job_id = op.dup_job;
+  e->job_id = op.dup.job_id;
   std::string trail;
   const size_t shown = std::min<size_t>(trail_.size(), failed);
   for (size_t i = trail_.size() - shown; i < trail_.size(); ++i)

@@ -22,20 +22,6 @@ int accept_submitted(Reply reply, xce_submitted_t* out) {
   return 0;
 }
 
-// Whether that job is the submission of this hash, so that a "duplicate" answer to a resent submission is its success.
-bool is_same_submission(xcecli_ctx_t ctx, uint64_t job_id, uint64_t hash) {
-  bool same = false;
-  const int rc = read(
-      ctx, [&](Op op) { op.setJobInfo(job_id); },
-      [&](Reply reply) {
-        if (!reply.getBody().isJobs()) return kWrongAnswer;
-        for (const auto job : reply.getBody().getJobs().getJobs())
-          same = same || (job.getId() == job_id && job.getSpec().getBodyHash() == hash);
-        return 0;
-      });
-  return rc == 0 && same;
-}
-
 int notify_one(xcecli_ctx_t ctx, uint64_t instance, const xce_report_t* report, xce_notify_kind_t kind) {
   if (report == nullptr) return -EINVAL;
   xce_report_t copy = *report;
@@ -100,14 +86,10 @@ int xcecli_jobsub(xcecli_ctx_t ctx, const xce_job_spec_t* spec, xce_submitted_t*
   };
   op.accept = [&](Reply reply) { return accept_submitted(reply, &submitted); };
   int rc = ctx->run(&op);
-  if (rc == -E_XCE_DUP_JOB && op.dup_job != 0 && op.maybe_applied) {
-    const xce_error_t error = *last_error();
-    if (is_same_submission(ctx, op.dup_job, hash)) {
-      submitted = {op.dup_job, static_cast<uint32_t>(spec->narray > 0 ? spec->narray : 1), true};
-      rc = 0;
-    } else {
-      *last_error() = error;
-    }
+  if (rc == -E_XCE_DUP_JOB && op.dup.existing && op.maybe_applied) {
+    submitted = op.dup;  // an earlier attempt of this very call made that job: the bodies are the same
+    last_error()->status = rc = 0;
+    last_error()->outcome = XCE_APPLIED;
   }
   if (rc == 0 && out != nullptr) *out = submitted;
   return rc;

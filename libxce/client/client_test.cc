@@ -1,0 +1,546 @@
+// The whole client against scripted controllers on real loopback sockets.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "libxce/client/testing/mock_master.h"
+#include "xce/client.h"
+
+namespace xce::client {
+namespace {
+
+using Which = wire::Op::Which;
+
+int64_t clock_ms() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+Answer status(int value) {
+  Answer a;
+  a.status = value;
+  return a;
+}
+
+Answer redirect_to(uint16_t port) {
+  Answer a = status(E_XCE_REDIRECT);
+  a.redirect_host = "127.0.0.1";
+  a.redirect_port = port;
+  return a;
+}
+
+Answer act(Answer::Do what) {
+  Answer a;
+  a.action = what;
+  return a;
+}
+
+Answer serve(const Seen&) { return Answer(); }
+
+// A context of candidates on these ports, freed at the end.
+class Client {
+ public:
+  explicit Client(std::vector<uint16_t> ports, int deadline_ms = 5000, int max_retries = 20) {
+    xce_client_config_t config;
+    xce_client_config_init(&config);
+    config.nmasters = static_cast<int>(ports.size());
+    for (size_t i = 0; i < ports.size(); ++i) {
+      std::strcpy(config.masters[i], "127.0.0.1");
+      config.master_ports[i] = ports[i];
+    }
+    config.call_deadline_ms = deadline_ms;
+    config.retry.max_retries = max_retries;
+    config.retry.initial_delay_ms = 2;
+    EXPECT_EQ(xcecli_ctx_init(&ctx_, &config), 0);
+  }
+  ~Client() { xcecli_ctx_free(ctx_); }
+  operator xcecli_ctx_t() const { return ctx_; }  // NOLINT: reads as the C API does
+
+  int submit(xce_submitted_t* out = nullptr, const char* key = nullptr) {
+    const char* args[] = {"true"};
+    xce_job_spec_t spec;
+    xce_job_spec_init(&spec);
+    spec.args = args;
+    spec.nargs = 1;
+    spec.submit_key = key;
+    return xcecli_jobsub(ctx_, &spec, out);
+  }
+  int list() {
+    xce_job_page_t* page = nullptr;
+    const int rc = xcecli_joblist(ctx_, nullptr, &page);
+    xce_free_job_page(page);
+    return rc;
+  }
+
+ private:
+  xcecli_ctx_t ctx_ = nullptr;
+};
+
+xce_error_t error() {
+  xce_error_t e;
+  xcecli_last_error(&e);
+  return e;
+}
+
+// Log lines of libxce while it lives.
+class LogLines {
+ public:
+  LogLines() { xce_set_log_callback(&LogLines::take, this); }
+  ~LogLines() { xce_set_log_callback(nullptr, nullptr); }
+  bool has(xce_log_level_t level, const std::string& text) {
+    std::lock_guard<std::mutex> lock(mu_);
+    for (const auto& [l, line] : lines_)
+      if (l == level && line.find(text) != std::string::npos) return true;
+    return false;
+  }
+
+ private:
+  static void take(xce_log_level_t level, const char* line, void* arg) {
+    auto* self = static_cast<LogLines*>(arg);
+    std::lock_guard<std::mutex> lock(self->mu_);
+    self->lines_.emplace_back(level, line);
+  }
+  std::mutex mu_;
+  std::vector<std::pair<xce_log_level_t, std::string>> lines_;
+};
+
+TEST(Client, HelloSubmitList) {
+  MockMaster master(serve);
+  Client client({master.port()});
+  ASSERT_EQ(xcecli_start(client), 0) << error().message;
+  EXPECT_EQ(xcecli_generation(client), 1u);
+  xce_submitted_t submitted;
+  ASSERT_EQ(client.submit(&submitted), 0) << error().message;
+  EXPECT_EQ(submitted.job_id, 42u);
+  xce_job_page_t* page;
+  ASSERT_EQ(xcecli_joblist(client, nullptr, &page), 0);
+  ASSERT_EQ(page->njobs, 1u);
+  EXPECT_EQ(page->jobs[0].id, 42u);
+  EXPECT_STREQ(page->jobs[0].spec.name, "mock");
+  EXPECT_STREQ(page->jobs[0].reason, "");
+  xce_free_job_page(page);
+  const auto seen = master.seen();
+  ASSERT_EQ(seen.size(), 3u);
+  EXPECT_EQ(seen[0].which, Which::HELLO);
+  EXPECT_EQ(seen[1].birth, 7u);
+  EXPECT_EQ(seen[1].op_seq, 1u);
+  EXPECT_EQ(seen[1].lowest, 1u);
+  EXPECT_FALSE(seen[1].resent);
+  EXPECT_NE(seen[1].body_hash, 0u);
+  EXPECT_FALSE(seen[1].submit_key.empty());
+  EXPECT_EQ(seen[2].op_seq, 0u);
+  char name[300];
+  xcecli_current_master(client, name, sizeof name);
+  EXPECT_EQ(name, "127.0.0.1:" + std::to_string(master.port()));
+  char stats[1024];
+  EXPECT_GT(xcecli_stats_json(client, stats, sizeof stats), 0);
+  EXPECT_NE(std::strstr(stats, "\"calls\":2"), nullptr) << stats;
+}
+
+TEST(Client, RedirectIsOneHopAndSticks) {
+  LogLines log;
+  MockMaster primary(serve);
+  MockMaster standby([&](const Seen&) { return redirect_to(primary.port()); });
+  MockMaster other([&](const Seen&) { return redirect_to(primary.port()); });
+  Client client({standby.port(), other.port(), primary.port()});
+  ASSERT_EQ(xcecli_start(client), 0) << error().message;
+  EXPECT_EQ(client.list(), 0);
+  EXPECT_EQ(client.list(), 0);
+  EXPECT_EQ(standby.seen().size(), 1u);
+  EXPECT_EQ(other.seen().size(), 0u);
+  EXPECT_EQ(primary.count(Which::JOB_LIST), 2u);
+  EXPECT_TRUE(log.has(XCE_LOG_INFO, "to 127.0.0.1:" + std::to_string(primary.port())));
+}
+
+TEST(Client, RedirectToANodeOutsideTheList) {
+  MockMaster primary(serve);
+  MockMaster standby([&](const Seen&) { return redirect_to(primary.port()); });
+  Client client({standby.port()});
+  ASSERT_EQ(xcecli_start(client), 0) << error().message;
+  EXPECT_EQ(client.list(), 0);
+}
+
+TEST(Client, StandbyAnswerToARequestRotates) {
+  MockMaster old_primary([&](const Seen& s) { return s.which == Which::HELLO ? Answer() : status(E_XCE_STANDBY); });
+  MockMaster primary(serve);
+  Client client({old_primary.port(), primary.port()});
+  xcecli_start(client);
+  EXPECT_EQ(client.submit(), 0) << error().message;
+  const auto seen = primary.seen();
+  ASSERT_EQ(seen.size(), 2u);
+  EXPECT_FALSE(seen[1].resent) << "STANDBY says not applied";
+  EXPECT_EQ(seen[1].op_seq, old_primary.seen().back().op_seq);
+  EXPECT_EQ(xcecli_generation(client), 2u);
+}
+
+TEST(Client, NoMasterThenSuccess) {
+  std::atomic<int> refusals{5};
+  MockMaster master([&](const Seen&) { return refusals-- > 0 ? status(E_XCE_NOMASTER) : Answer(); });
+  Client client({master.port()});
+  ASSERT_EQ(xcecli_start(client), 0) << error().message;
+  EXPECT_EQ(client.list(), 0);
+}
+
+TEST(Client, ExhaustionIsNotReady) {
+  LogLines log;
+  MockMaster master([&](const Seen&) { return status(E_XCE_NOMASTER); });
+  Client client({master.port()}, 5000, 3);
+  EXPECT_EQ(xcecli_start(client), -E_XCE_NOT_READY);
+  EXPECT_EQ(client.submit(), -E_XCE_NOT_READY);
+  EXPECT_EQ(error().attempts, 4);
+  EXPECT_EQ(error().outcome, XCE_NOT_APPLIED);
+  EXPECT_NE(std::strstr(error().trail, "E_XCE_NOMASTER"), nullptr) << error().trail;
+  EXPECT_TRUE(log.has(XCE_LOG_WARN, "4 attempts"));
+}
+
+TEST(Client, AllRefusedIsNotReadyToo) {
+  DeadPort a, b;
+  Client client({a.port(), b.port()}, 5000, 2);
+  EXPECT_EQ(xcecli_start(client), -E_XCE_NOT_READY);
+  EXPECT_EQ(client.list(), -E_XCE_NOT_READY);
+  EXPECT_EQ(error().attempts, 6);
+  EXPECT_NE(std::strstr(error().trail, "ECONNREFUSED"), nullptr) << error().trail;
+}
+
+TEST(Client, DeadlineBoundsACallWithoutAnyController) {
+  DeadPort a;
+  Client client({a.port()});
+  xcecli_set_deadline(client, 150);
+  const int64_t before = clock_ms();
+  EXPECT_EQ(xcecli_start(client), -E_XCE_NOT_READY);
+  EXPECT_EQ(client.list(), -E_XCE_NOT_READY);
+  EXPECT_LT(clock_ms() - before, 1500);
+}
+
+TEST(Client, TerminalStatusesAreToldAtOnce) {
+  for (int value : {E_XCE_AUTH, E_XCE_PERM, E_XCE_INVALID, E_XCE_NOENT, E_XCE_STALE, E_XCE_BUSY, E_XCE_DUP_JOB}) {
+    MockMaster master([&](const Seen& s) { return s.which == Which::HELLO ? Answer() : status(value); });
+    Client client({master.port()});
+    ASSERT_EQ(xcecli_start(client), 0);
+    EXPECT_EQ(client.submit(), -value);
+    EXPECT_EQ(error().attempts, 1);
+    EXPECT_STREQ(error().message, "says the mock");
+    EXPECT_EQ(error().job_id, value == E_XCE_DUP_JOB ? 42u : 0u);
+    EXPECT_EQ(master.count(Which::JOB_SUBMIT), 1u);
+  }
+}
+
+TEST(Client, CutAfterSendIsResentUnderTheSameSequence) {
+  std::atomic<int> cuts{1};
+  const auto script = [&](const Seen& s) {
+    if (s.which == Which::JOB_SUBMIT && cuts-- > 0) return act(Answer::Do::kCut);
+    return Answer();
+  };
+  MockMaster a(script), b(script);
+  Client client({a.port(), b.port()});
+  ASSERT_EQ(xcecli_start(client), 0);
+  EXPECT_EQ(client.submit(), 0) << error().message;
+  ASSERT_EQ(a.count(Which::JOB_SUBMIT), 1u);
+  const Seen first = a.seen().back(), second = b.seen().back();
+  ASSERT_EQ(second.which, Which::JOB_SUBMIT);
+  EXPECT_EQ(first.op_seq, second.op_seq);
+  EXPECT_EQ(first.submit_key, second.submit_key);
+  EXPECT_EQ(first.birth, second.birth);
+  EXPECT_FALSE(first.resent);
+  EXPECT_TRUE(second.resent);
+}
+
+TEST(Client, DuplicateOfAResentSubmissionIsItsSuccess) {
+  for (const bool same_body : {true, false}) {
+    std::atomic<int> cuts{1};
+    MockMaster master([&](const Seen& s) {
+      if (s.which != Which::JOB_SUBMIT) return Answer();
+      if (cuts-- > 0) return act(Answer::Do::kCut);
+      Answer a = status(E_XCE_DUP_JOB);
+      a.existing = same_body;
+      return a;
+    });
+    Client client({master.port()});
+    ASSERT_EQ(xcecli_start(client), 0);
+    xce_submitted_t out = {};
+    EXPECT_EQ(client.submit(&out, "key"), same_body ? 0 : -E_XCE_DUP_JOB);
+    EXPECT_EQ(out.job_id, same_body ? 42u : 0u);
+  }
+}
+
+TEST(Client, ForgottenSessionGetsANewBirth) {
+  std::atomic<uint64_t> applied{7};
+  MockMaster master([&](const Seen& s) {
+    Answer a;
+    a.applied = applied;
+    if (s.which == Which::JOB_SUBMIT && s.birth < 100) {
+      applied = 100;
+      a.status = E_XCE_OUTCOME_UNKNOWN;
+    }
+    return a;
+  });
+  Client client({master.port()});
+  ASSERT_EQ(xcecli_start(client), 0);
+  EXPECT_EQ(client.submit(), 0) << error().message;
+  EXPECT_EQ(master.seen().back().birth, 100u);
+}
+
+TEST(Client, UnknownOutcomeOfAResentWriteIsTold) {
+  std::atomic<int> cuts{1};
+  MockMaster master([&](const Seen& s) {
+    if (s.which != Which::JOB_SUBMIT) return Answer();
+    return cuts-- > 0 ? act(Answer::Do::kCut) : status(E_XCE_OUTCOME_UNKNOWN);
+  });
+  Client client({master.port()});
+  ASSERT_EQ(xcecli_start(client), 0);
+  EXPECT_EQ(client.submit(), -E_XCE_OUTCOME_UNKNOWN);
+  EXPECT_EQ(error().outcome, XCE_OUTCOME_MAYBE);
+  EXPECT_EQ(master.seen().back().birth, 7u) << "a resent write must keep its birth";
+}
+
+TEST(Client, PrimaryOfAnOldTermIsNotBelieved) {
+  MockMaster fresh([](const Seen& s) {
+    Answer a;
+    a.term = 5;
+    if (s.which == Which::JOB_LIST) a.action = Answer::Do::kCut;
+    return a;
+  });
+  MockMaster stale([](const Seen&) {
+    Answer a;
+    a.term = 4;
+    return a;
+  });
+  Client client({fresh.port(), stale.port()}, 3000, 2);
+  ASSERT_EQ(xcecli_start(client), 0);
+  EXPECT_EQ(client.list(), -E_XCE_NOT_READY);
+  EXPECT_EQ(stale.count(Which::JOB_LIST), 0u);
+  EXPECT_NE(std::strstr(error().trail, "old term"), nullptr) << error().trail;
+}
+
+struct HookProbe {
+  std::atomic<int> calls{0};
+  std::atomic<int> inner{1};
+  std::atomic<int> fail{0};
+  uint64_t generation = 0;
+  MockMaster* master = nullptr;
+  size_t listed_before = 99;
+
+  static int run(xcecli_ctx_t ctx, void* arg) {
+    auto* self = static_cast<HookProbe*>(arg);
+    ++self->calls;
+    self->generation = xcecli_generation(ctx);
+    self->inner = xcecli_heartbeat(ctx);
+    if (xcecli_hello(ctx, nullptr) != -EDEADLK) self->inner = 0;
+    if (self->master != nullptr) self->listed_before = self->master->count(Which::JOB_LIST);
+    return self->fail-- > 0 ? -1 : 0;
+  }
+};
+
+TEST(Client, HookRunsAfterHelloAndBeforeTheRequest) {
+  MockMaster first([](const Seen& s) { return s.which == Which::HELLO ? Answer() : act(Answer::Do::kCut); });
+  MockMaster second(serve);
+  Client client({first.port(), second.port()});
+  HookProbe hook;
+  hook.master = &second;
+  xcecli_set_reconnect_handler(client, &HookProbe::run, &hook);
+  ASSERT_EQ(xcecli_start(client), 0);
+  EXPECT_EQ(hook.calls, 1);
+  EXPECT_EQ(hook.inner, -EDEADLK);
+  EXPECT_EQ(client.list(), 0) << error().message;
+  EXPECT_EQ(hook.calls, 2);
+  EXPECT_EQ(hook.generation, 2u);
+  EXPECT_EQ(hook.listed_before, 0u);
+  EXPECT_EQ(second.seen().front().which, Which::HELLO);
+}
+
+TEST(Client, FailedHookCountsAsAFailedRepair) {
+  MockMaster master(serve);
+  Client client({master.port()});
+  HookProbe hook;
+  hook.fail = 2;
+  xcecli_set_reconnect_handler(client, &HookProbe::run, &hook);
+  EXPECT_EQ(xcecli_start(client), 0) << error().message;
+  EXPECT_EQ(hook.calls, 3);
+}
+
+TEST(Client, StopEndsCallsInFlight) {
+  MockMaster master([](const Seen& s) { return s.which == Which::HELLO ? Answer() : act(Answer::Do::kNothing); });
+  DeadPort nobody;
+  Client waiting({master.port()}), retrying({nobody.port()}, 60000, 1000);
+  ASSERT_EQ(xcecli_start(waiting), 0);
+  std::atomic<int> first{0}, second{0};
+  std::thread a([&] { first = waiting.list(); });
+  std::thread b([&] {
+    xcecli_start(retrying);
+    second = retrying.list();
+  });
+  ASSERT_TRUE(master.wait_for(Which::JOB_LIST, 1));
+  const int64_t before = clock_ms();
+  xcecli_stop(waiting);
+  xcecli_stop(retrying);
+  a.join();
+  b.join();
+  EXPECT_LT(clock_ms() - before, 1000);
+  EXPECT_EQ(first, -ECANCELED);
+  EXPECT_EQ(second, -ECANCELED);
+  EXPECT_EQ(waiting.list(), -ECANCELED);
+}
+
+TEST(Client, ManyThreadsOneContextAcrossAKill) {
+  constexpr int kThreads = 8, kEach = 40;
+  MockMaster second(serve);
+  auto first = std::make_unique<MockMaster>(serve);
+  Client client({first->port(), second.port()});
+  ASSERT_EQ(xcecli_start(client), 0);
+  std::atomic<int> failures{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t)
+    threads.emplace_back([&] {
+      for (int i = 0; i < kEach; ++i)
+        if (client.submit() != 0) ++failures;
+    });
+  EXPECT_TRUE(first->wait_for(Which::JOB_SUBMIT, 50));
+  first->kill();
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(failures, 0);
+  EXPECT_EQ(second.count(Which::HELLO), 1u) << "one repair for all";
+  std::set<uint64_t> ops;
+  for (MockMaster* m : {first.get(), &second})
+    for (const Seen& s : m->seen())
+      if (s.which == Which::JOB_SUBMIT) {
+        ops.insert(s.op_seq);
+        EXPECT_LE(s.lowest, s.op_seq);
+        EXPECT_LT(s.op_seq - s.lowest, uint64_t{XCE_DEDUP_WINDOW});
+      }
+  EXPECT_EQ(ops.size(), size_t{kThreads * kEach});
+}
+
+TEST(Client, SilentPrimaryIsLeftForOneThatServes) {
+  std::atomic<bool> taken_over{false};
+  MockMaster second([&](const Seen&) { return taken_over ? Answer() : status(E_XCE_NOMASTER); });
+  MockMaster first(serve);
+  Client client({first.port(), second.port()}, 10000);
+  ASSERT_EQ(xcecli_start(client), 0);
+  first.freeze();
+  taken_over = true;
+  const int64_t before = clock_ms();
+  EXPECT_EQ(client.submit(), 0) << error().message;
+  EXPECT_LT(clock_ms() - before, 2500) << "expected about 300 ms";
+  EXPECT_GE(second.count(Which::JOB_SUBMIT), 1u);
+  EXPECT_TRUE(second.seen().back().resent);
+  first.thaw();
+}
+
+TEST(Client, SlowPrimaryIsKeptWhileNoOtherServes) {
+  MockMaster standby([](const Seen&) { return status(E_XCE_NOMASTER); });
+  MockMaster slow(serve);
+  Client client({slow.port(), standby.port()}, 10000);
+  ASSERT_EQ(xcecli_start(client), 0);
+  slow.freeze();
+  std::thread thaw([&] {
+    standby.wait_for(Which::HELLO, 2);  // it has been probed twice
+    slow.thaw();
+  });
+  EXPECT_EQ(client.submit(), 0) << error().message;
+  thaw.join();
+  EXPECT_EQ(xcecli_generation(client), 1u);
+}
+
+TEST(Client, SilentCandidateDoesNotEatTheBudget) {
+  MockMaster silent(serve);
+  silent.freeze();
+  MockMaster primary(serve);
+  Client client({silent.port(), primary.port()}, 10000);
+  const int64_t before = clock_ms();
+  EXPECT_EQ(xcecli_start(client), 0) << error().message;
+  EXPECT_LT(clock_ms() - before, 1800) << "expected about 250 ms";
+  EXPECT_EQ(client.list(), 0);
+  silent.thaw();
+}
+
+TEST(Client, FireAndForgetReconnectsADeadConnectionAndRaisesTheGeneration) {
+  MockMaster second(serve);
+  auto first = std::make_unique<MockMaster>(serve);
+  Client client({first->port(), second.port()});
+  ASSERT_EQ(xcecli_start(client), 0);
+  EXPECT_EQ(xcecli_heartbeat(client), 0);
+  ASSERT_TRUE(first->wait_for(Which::HEARTBEAT, 1));
+  first->kill();
+  const int64_t deadline = clock_ms() + 5000;
+  while (xcecli_generation(client) == 1 && clock_ms() < deadline) xcecli_wakeup(client);
+  EXPECT_EQ(xcecli_generation(client), 2u);
+  EXPECT_TRUE(second.wait_for(Which::WAKEUP, 1));
+  second.kill();
+  int rc = 0;
+  while (rc == 0 && clock_ms() < deadline) rc = xcecli_heartbeat(client);
+  EXPECT_EQ(rc, -E_XCE_NOT_READY);
+}
+
+struct PushProbe {
+  std::mutex mu;
+  std::condition_variable cv;
+  uint64_t revision = 0, id = 0;
+  int inner = 0;
+  static void take(xcecli_ctx_t ctx, const xce_event_t* event, void* arg) {
+    auto* self = static_cast<PushProbe*>(arg);
+    std::lock_guard<std::mutex> lock(self->mu);
+    self->inner = xcecli_hello(ctx, nullptr);
+    self->revision = event->revision;
+    self->id = event->kind == XCE_EVENT_JOB_REMOVED ? event->id : 0;
+    self->cv.notify_all();
+  }
+};
+
+TEST(Client, PushesReachTheHandler) {
+  MockMaster master(serve);
+  Client client({master.port()});
+  PushProbe probe;
+  xcecli_set_push_handler(client, &PushProbe::take, &probe);
+  ASSERT_EQ(xcecli_start(client), 0);
+  ASSERT_EQ(xcecli_subscribe(client, 0), 0);
+  master.push_removed(9, 17);
+  std::unique_lock<std::mutex> lock(probe.mu);
+  ASSERT_TRUE(probe.cv.wait_for(lock, std::chrono::seconds(5), [&] { return probe.revision == 9; }));
+  EXPECT_EQ(probe.id, 17u);
+  EXPECT_EQ(probe.inner, -EDEADLK);
+}
+
+TEST(Client, ForkedChildIsRefused) {
+  MockMaster master(serve);
+  Client client({master.port()});
+  ASSERT_EQ(xcecli_start(client), 0);
+  const pid_t child = fork();
+  if (child == 0) _exit(client.list() == -E_XCE_FORKED && xcecli_nop(client) == -E_XCE_FORKED ? 0 : 1);
+  int how = -1;
+  ASSERT_EQ(waitpid(child, &how, 0), child);
+  EXPECT_TRUE(WIFEXITED(how) && WEXITSTATUS(how) == 0);
+  EXPECT_EQ(client.list(), 0);
+}
+
+TEST(Client, RefusesUnusableConfigsAndOversizedRequests) {
+  xce_client_config_t config;
+  xcecli_ctx_t ctx;
+  xce_client_config_init(&config);
+  config.nmasters = 0;
+  EXPECT_EQ(xcecli_ctx_init(&ctx, &config), -EINVAL);
+  config.nmasters = N_MAX_MASTERS + 1;
+  EXPECT_EQ(xcecli_ctx_init(&ctx, &config), -EINVAL);
+  EXPECT_EQ(xcecli_ctx_init(&ctx, nullptr), -EINVAL);
+  EXPECT_EQ(xcecli_start(nullptr), -EINVAL);
+  MockMaster master(serve);
+  Client client({master.port()});
+  EXPECT_EQ(client.list(), -EINVAL) << "not started";
+  ASSERT_EQ(xcecli_start(client), 0);
+  const std::string large(5 * 1024 * 1024, 'x');
+  xce_job_filter_t filter = {};
+  filter.name = large.c_str();
+  xce_job_page_t* page;
+  EXPECT_EQ(xcecli_joblist(client, &filter, &page), -E_XCE_INVALID);
+  EXPECT_EQ(page, nullptr);
+}
+
+}  // namespace
+}  // namespace xce::client
