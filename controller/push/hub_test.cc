@@ -1,0 +1,152 @@
+#include "controller/push/hub.h"
+
+#include <gtest/gtest.h>
+
+namespace xce::push {
+namespace {
+
+std::vector<Event> job(JobId id, const std::string& host = "", JobState state = JobState::kRunning) {
+  Job job;
+  job.id = id;
+  job.state = host.empty() ? JobState::kPending : state;
+  if (!host.empty()) job.allocs.push_back({host, 1, 0, {}});
+  return {job};
+}
+
+std::vector<JobId> jobs_to(const Hub::Out& out, ConnId conn) {
+  std::vector<JobId> ids;
+  for (const Delivery& delivery : out.deliveries)
+    for (ConnId to : delivery.to)
+      if (to == conn)
+        for (const Item& item : delivery.batch->items)
+          if (const auto* event = std::get_if<EventPtr>(&item))
+            if (const auto* job = std::get_if<Job>(event->get())) ids.push_back(job->id);
+  return ids;
+}
+
+std::shared_ptr<Flow> flow() { return std::make_shared<Flow>(); }
+
+TEST(Hub, EverySubscriberGetsTheSameBatch) {
+  Hub hub;
+  hub.join(1, Role::kScheduler, "", flow());
+  hub.join(2, Role::kApiserver, "", flow());
+  hub.add(1, job(1));
+  hub.add(2, job(2));
+  const auto out = hub.flush();
+  ASSERT_EQ(out.deliveries.size(), 1u);
+  EXPECT_EQ(out.deliveries[0].to.size(), 2u);
+  EXPECT_EQ(out.deliveries[0].batch->revision, 2u);
+  EXPECT_TRUE(hub.flush().deliveries.empty());
+}
+
+TEST(Hub, AWorkerHearsOfItsHostAlone) {
+  Hub hub;
+  hub.join(1, Role::kWorker, "h1", flow());
+  hub.join(2, Role::kWorker, "h2", flow());
+  hub.add(1, job(1, "h1"));
+  hub.add(2, job(2));
+  hub.add(3, {Event(OutboxApplied{"h2", 9})});
+  const auto out = hub.flush();
+  EXPECT_EQ(jobs_to(out, 1), std::vector<JobId>{1});
+  EXPECT_TRUE(jobs_to(out, 2).empty());
+  EXPECT_EQ(out.deliveries.size(), 2u);  // h2: its outbox
+}
+
+TEST(Hub, AWorkerHearsOfTheJobThatItLoses) {
+  Hub hub;
+  hub.join(1, Role::kWorker, "h1", flow());
+  hub.add(1, job(1, "h1"));
+  hub.add(2, job(1));  // requeued
+  hub.add(3, job(1));
+  EXPECT_EQ(jobs_to(hub.flush(), 1), (std::vector<JobId>{1, 1}));
+}
+
+TEST(Hub, ItemsForOneConsumerComeInOrderWithItsEvents) {
+  HubOptions options;
+  options.batch_events = 1;
+  Hub hub(options);
+  hub.join(1, Role::kScheduler, "", flow());
+  hub.join(2, Role::kScheduler, "", flow());
+  hub.add(1, job(1));
+  hub.add(2, job(2));
+  hub.add(3, job(3));
+  hub.wakeup();
+  const auto out = hub.flush();
+  EXPECT_EQ(jobs_to(out, 1), (std::vector<JobId>{1, 2, 3}));
+  EXPECT_EQ(jobs_to(out, 2), (std::vector<JobId>{1, 2, 3}));
+}
+
+TEST(Hub, ALaggingConsumerCatchesUpInOrder) {
+  HubOptions options;
+  options.batch_events = 2;
+  Hub hub(options);
+  const auto slow = flow();
+  hub.join(1, Role::kScheduler, "", slow);
+  slow->bytes = options.high_water_bytes;
+  for (Index i = 1; i <= 3; ++i) hub.add(i, job(i));
+  EXPECT_TRUE(hub.flush().deliveries.empty());
+  EXPECT_TRUE(slow->blocked.load());
+  hub.join(2, Role::kScheduler, "", flow());
+  slow->bytes = 0;
+  for (Index i = 4; i <= 6; ++i) hub.add(i, job(i));
+  const auto out = hub.flush();
+  EXPECT_EQ(jobs_to(out, 1), (std::vector<JobId>{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(jobs_to(out, 2), (std::vector<JobId>{4, 5, 6}));
+}
+
+TEST(Hub, WhoFallsOutOfTheRingIsDropped) {
+  HubOptions options;
+  options.ring_events = 2;
+  Hub hub(options);
+  const auto slow = flow();
+  hub.join(1, Role::kScheduler, "", slow);
+  slow->bytes = options.high_water_bytes;
+  for (Index i = 1; i <= 3; ++i) hub.add(i, job(i));
+  EXPECT_EQ(hub.flush().too_slow, std::vector<ConnId>{1});
+  EXPECT_FALSE(hub.subscribed(1));
+}
+
+TEST(Hub, ABatchThatCutsAnEntryPromisesLess) {
+  HubOptions options;
+  options.batch_events = 2;
+  Hub hub(options);
+  hub.join(1, Role::kScheduler, "", flow());
+  std::vector<Event> three = {job(1)[0], job(2)[0], job(3)[0]};
+  hub.add(7, three);
+  const auto out = hub.flush();
+  ASSERT_EQ(out.deliveries.size(), 2u);
+  EXPECT_EQ(out.deliveries[0].batch->revision, 6u);
+  EXPECT_EQ(out.deliveries[1].batch->revision, 7u);
+}
+
+TEST(Hub, ResumesFromARevisionOrTellsOfTheGap) {
+  HubOptions options;
+  options.ring_events = 3;
+  Hub hub(options);
+  for (Index i = 1; i <= 5; ++i) hub.add(i, job(i));
+  hub.subscribe(1, Role::kUser, "", flow(), 3);
+  hub.subscribe(2, Role::kUser, "", flow(), 1);
+  hub.subscribe(3, Role::kUser, "", flow(), 5);
+  hub.subscribe(4, Role::kUser, "", flow(), 0);
+  const auto out = hub.flush();
+  EXPECT_EQ(jobs_to(out, 1), (std::vector<JobId>{4, 5}));
+  ASSERT_EQ(out.deliveries.size(), 2u);
+  bool gap = false;
+  for (const Delivery& delivery : out.deliveries)
+    if (delivery.to[0] == 2) gap = std::holds_alternative<Gap>(delivery.batch->items[0]);
+  EXPECT_TRUE(gap);
+}
+
+TEST(Hub, EndTellsOfTheGapLast) {
+  Hub hub;
+  hub.join(1, Role::kScheduler, "", flow());
+  hub.end_all();
+  hub.add(1, job(1));
+  const auto out = hub.flush();
+  ASSERT_EQ(out.deliveries.size(), 1u);
+  EXPECT_TRUE(std::holds_alternative<Gap>(out.deliveries[0].batch->items[0]));
+  EXPECT_EQ(out.finished, std::vector<ConnId>{1});
+}
+
+}  // namespace
+}  // namespace xce::push

@@ -1,0 +1,183 @@
+// Sessions over a real socket against a fake log: who may say what, when answers come, what is pushed to whom.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "controller/service/testing/fake_replica.h"
+#include "controller/service/testing/test_client.h"
+#include "xce/errnox.h"
+
+namespace xce::service::testing {
+namespace {
+
+using Request = wire::Request::Builder;
+
+void job_list(Request request) { request.initOp().initJobList(); }
+
+TEST(Session, AnswersHelloWithWhoItIs) {
+  Harness harness;
+  TestClient client(harness.port());
+  ASSERT_TRUE(client.send_preamble());
+  auto answer = client.call([](Request r) { r.initOp().initHello().setRole(wire::Role::USER); });
+  ASSERT_NE(answer, nullptr);
+  EXPECT_EQ(answer->reply().getStatus(), 0);
+  EXPECT_EQ(answer->reply().getTerm(), 5u);
+  EXPECT_EQ(answer->reply().getClusterId(), 99u);
+  EXPECT_EQ(answer->reply().getBody().getHello().getNodeId(), 1u);
+  EXPECT_FALSE(answer->reply().getBody().getHello().getJoined());
+}
+
+TEST(Session, TheFirstRequestMustBeHello) {
+  Harness harness;
+  TestClient client(harness.port());
+  ASSERT_TRUE(client.send_preamble());
+  auto answer = client.call(job_list);
+  ASSERT_NE(answer, nullptr);
+  EXPECT_EQ(answer->reply().getStatus(), E_XCE_AUTH);
+  EXPECT_TRUE(client.closed());
+}
+
+TEST(Session, AConnectionKeepsItsIdentity) {
+  Harness harness;
+  TestClient client(harness.port());
+  ASSERT_EQ(client.hello(Role::kUser), 0);
+  auto answer = client.call([](Request r) { r.initOp().initHello().setRole(wire::Role::SCHEDULER); });
+  ASSERT_NE(answer, nullptr);
+  EXPECT_EQ(answer->reply().getStatus(), E_XCE_AUTH);
+  EXPECT_EQ(client.call(job_list)->reply().getStatus(), 0);  // and stays usable
+}
+
+TEST(Session, NobodyIsAController) {
+  Harness harness;
+  TestClient client(harness.port());
+  EXPECT_EQ(client.hello(Role::kController), E_XCE_AUTH);
+}
+
+TEST(Session, GarbageIsClosedAtOnce) {
+  Harness harness;
+  TestClient client(harness.port());
+  ASSERT_TRUE(client.send_raw("GET / HTTP/1.1\r\n\r\n"));
+  EXPECT_TRUE(client.closed());
+}
+
+TEST(Session, GarbageAfterThePreambleIsClosed) {
+  Harness harness;
+  TestClient client(harness.port());
+  ASSERT_TRUE(client.send_preamble());
+  ASSERT_TRUE(client.send_raw(std::string(64, 'x')));
+  EXPECT_TRUE(client.closed());
+}
+
+TEST(Session, AFrameThatIsNoMessageIsClosed) {
+  Harness harness;
+  TestClient client(harness.port());
+  ASSERT_TRUE(client.send_preamble());
+  std::string frame;
+  net::append_frame(std::string(64, '\xff'), &frame);
+  ASSERT_TRUE(client.send_raw(frame));
+  EXPECT_TRUE(client.closed());
+}
+
+TEST(Session, SilenceHasADeadline) {
+  Limits limits;
+  limits.preamble_ms = 50;
+  limits.hello_ms = 50;
+  limits.frame_ms = 50;
+  Harness harness({}, limits);
+  TestClient silent(harness.port()), no_hello(harness.port()), half(harness.port());
+  ASSERT_TRUE(no_hello.send_preamble());
+  EXPECT_EQ(half.hello(Role::kUser), 0);
+  ASSERT_TRUE(half.send_raw("XCEF"));  // a frame's first bytes, never the rest
+  EXPECT_TRUE(silent.closed());
+  EXPECT_TRUE(no_hello.closed());
+  EXPECT_TRUE(half.closed());
+}
+
+TEST(Session, LimitsOfARequestAreNamed) {
+  Harness harness;
+  TestClient client(harness.port());
+  ASSERT_TRUE(client.send_preamble());
+  const uint64_t seq = client.send([](Request r) { r.initOp().initHello().setName(std::string(20000, 'n')); });
+  ASSERT_NE(seq, 0u);
+  auto answer = client.receive();
+  ASSERT_NE(answer, nullptr);
+  EXPECT_EQ(answer->reply().getStatus(), E_XCE_INVALID);
+  EXPECT_NE(std::string(answer->reply().getMessage().cStr()).find("16384"), std::string::npos);
+  EXPECT_TRUE(client.closed());
+}
+
+TEST(Session, AfterHelloLargerRequestsAreWelcome) {
+  Harness harness;
+  TestClient client(harness.port());
+  ASSERT_EQ(client.hello(Role::kUser), 0);
+  auto answer = client.call([](Request r) {
+    r.setOpSeq(1);
+    auto spec = r.initOp().initJobSubmit();
+    spec.setCpus(1);
+    const std::string script = "#!/bin/sh\n" + std::string(200000, '#');
+    spec.setScript(capnp::Data::Reader(reinterpret_cast<const uint8_t*>(script.data()), script.size()));
+  });
+  ASSERT_NE(answer, nullptr);
+  EXPECT_EQ(answer->reply().getStatus(), 0) << answer->reply().getMessage().cStr();
+}
+
+TEST(Session, TooManyRequestsInFlightAreBusy) {
+  Limits limits;
+  limits.requests_in_flight = 3;
+  Harness harness({}, limits);
+  TestClient client(harness.port());
+  ASSERT_EQ(client.hello(Role::kUser), 0);
+  harness.on_loop([&] { harness.replica().automatic = false; });
+  std::vector<uint64_t> seqs;
+  for (int i = 0; i < 4; ++i) seqs.push_back(client.send(job_list));
+  auto busy = client.reply(seqs[3]);
+  ASSERT_NE(busy, nullptr);
+  EXPECT_EQ(busy->reply().getStatus(), E_XCE_BUSY);
+  ASSERT_TRUE(harness.eventually([&] { return harness.replica().waiting() > 0; }));
+  harness.on_loop([&] {
+    harness.replica().automatic = true;
+    harness.replica().pass_barriers(true);
+  });
+  EXPECT_NE(client.reply(seqs[2]), nullptr);
+}
+
+TEST(Session, TooManyConnectionsAreRefused) {
+  Limits limits;
+  limits.connections = 3;
+  limits.reserved_for_peers = 1;
+  Harness harness({}, limits);
+  TestClient one(harness.port()), two(harness.port());
+  ASSERT_EQ(one.hello(Role::kUser), 0);
+  ASSERT_EQ(two.hello(Role::kUser), 0);
+  TestClient three(harness.port());
+  EXPECT_NE(three.hello(Role::kUser), 0);
+  EXPECT_TRUE(three.closed());
+  EXPECT_EQ(one.call(job_list)->reply().getStatus(), 0);
+}
+
+TEST(Session, PeersAreHandedOver) {
+  Harness harness;
+  TestClient peer(harness.port());
+  const std::string bytes = std::string(net::kPeerPreamble, net::kPreambleSize) + "more";
+  ASSERT_TRUE(peer.send_raw(bytes));
+  EXPECT_TRUE(harness.eventually([&] { return harness.replica().adopted == 1; }));
+  harness.on_loop([&] { EXPECT_EQ(harness.replica().adopted_bytes, bytes); });
+}
+
+TEST(Session, RolesMayDoOnlyWhatTheyNeed) {
+  Harness harness;
+  TestClient worker(harness.port());
+  ASSERT_EQ(worker.hello(Role::kWorker, "h1"), 0);
+  EXPECT_EQ(worker.submit("no")->reply().getStatus(), E_XCE_PERM);
+  TestClient user(harness.port());
+  ASSERT_EQ(user.hello(Role::kUser), 0);
+  auto answer = user.call([](Request r) {
+    r.setOpSeq(1);
+    r.initOp().initJobDispatch();
+  });
+  EXPECT_EQ(answer->reply().getStatus(), E_XCE_PERM);
+  EXPECT_NE(user.join(Role::kWorker)->reply().getStatus(), 0);
+}
+
+}  // namespace
+}  // namespace xce::service::testing

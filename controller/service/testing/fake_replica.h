@@ -1,0 +1,156 @@
+// A Replica without a log: entries commit at once, or when the test says so. And the harness that puts a service, its loops and
+// its port around it. Everything that is not said to be for any thread belongs to the loop's thread: use Harness::on_loop.
+#ifndef XCE_CONTROLLER_SERVICE_TESTING_FAKE_REPLICA_H_
+#define XCE_CONTROLLER_SERVICE_TESTING_FAKE_REPLICA_H_
+
+#include <uv.h>
+#include <unistd.h>
+
+#include <deque>
+#include <functional>
+#include <future>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "controller/service/gateway.h"
+#include "controller/service/replica.h"
+#include "controller/service/runner.h"
+#include "controller/service/service.h"
+#include "controller/state/state.h"
+
+namespace xce::service::testing {
+
+class FakeReplica : public Replica {
+ public:
+  std::function<void(std::function<void()>)> later;            // runs something in a later turn of the loop
+  std::function<void(Index, std::string_view)> apply;
+  bool automatic = true;                                       // commits and barriers go through by themselves
+  RoleView view{NodeRole::kLeader, 5, 1, true};
+  size_t adopted = 0;                                          // peers' connections
+  std::string adopted_bytes;
+  size_t proposals = 0, barriers = 0;                          // ever
+
+  void propose(std::string entry, std::function<void(const Proposed&)> done) override {
+    ++proposals;
+    entries_.emplace_back(std::move(entry), std::move(done));
+    if (automatic) later([this] { commit(); });
+  }
+  void barrier(std::function<void(bool)> done) override {
+    ++barriers;
+    barriers_.push_back(std::move(done));
+    if (automatic) later([this] { pass_barriers(true); });
+  }
+  void transfer(uint64_t, std::function<void(bool)> done) override { later([done] { done(true); }); }
+  void adopt_peer(int fd, std::string already_read) override {
+    ++adopted;
+    adopted_bytes = std::move(already_read);
+    ::close(fd);
+  }
+  RoleView role() const override { return view; }
+  bool address_of(uint64_t node, std::string* host, uint16_t* port) const override {
+    if (node != 2) return false;
+    *host = "primary.example";
+    *port = 4711;
+    return true;
+  }
+  void describe(ClusterView* to) const override { to->nodes.push_back({1, "here", 1, "", true, 0, 0}); }
+  uint64_t cluster_id() const override { return 99; }
+
+  void commit() {  // all that was proposed
+    while (!entries_.empty()) {
+      auto [entry, done] = std::move(entries_.front());
+      entries_.pop_front();
+      apply(++index_, entry);
+      done({Proposed::kApplied, index_, view.term});
+    }
+  }
+  void lose(Proposed::Kind kind) {
+    for (auto& [entry, done] : std::exchange(entries_, {})) done({kind, 0, 0});
+  }
+  void pass_barriers(bool leader) {
+    for (auto& done : std::exchange(barriers_, {})) done(leader);
+  }
+  size_t waiting() const { return entries_.size() + barriers_.size(); }
+
+ private:
+  Index index_ = 0;
+  std::deque<std::pair<std::string, std::function<void(const Proposed&)>>> entries_;
+  std::vector<std::function<void(bool)>> barriers_;
+};
+
+class Harness {
+ public:
+  explicit Harness(ServiceOptions options = {}, Limits limits = {})
+      : service_(std::move(options), Runner::clock(), &state_, &replica_,
+                 [this](std::vector<Outgoing> outgoing) { gateway_.post(std::move(outgoing)); }),
+        gateway_(limits, [this](std::vector<Inbound> inbound) { runner_->post(std::move(inbound)); }) {
+    uv_loop_init(&loop_);
+    jobs_.open(&loop_, [](std::vector<std::function<void()>> jobs) {
+      for (auto& job : jobs) job();
+    });
+    runner_ = std::make_unique<Runner>(&loop_, &service_);
+    replica_.later = [this](std::function<void()> job) { jobs_.post(std::move(job)); };
+    replica_.apply = [this](Index index, std::string_view entry) { service_.apply(index, entry); };
+    if (!gateway_.listen("127.0.0.1", 0).ok()) std::abort();
+    service_.role_changed(replica_.view);
+    gateway_.start();
+    thread_ = std::thread([this] { uv_run(&loop_, UV_RUN_DEFAULT); });
+  }
+  ~Harness() {
+    gateway_.stop();
+    on_loop([this] {
+      runner_->close();
+      jobs_.close();
+    });
+    thread_.join();
+    uv_loop_close(&loop_);
+  }
+
+  uint16_t port() const { return gateway_.port(); }
+  FakeReplica& replica() { return replica_; }
+  Service& service() { return service_; }
+  const state::State& state() const { return state_; }
+
+  // Any thread: runs something on the loop's thread and waits for it.
+  void on_loop(std::function<void()> job) {
+    std::promise<void> done;
+    jobs_.post([&] {
+      job();
+      done.set_value();
+    });
+    done.get_future().wait();
+  }
+  void set_role(RoleView view) {
+    on_loop([&] {
+      replica_.view = view;
+      service_.role_changed(view);
+    });
+  }
+  // Waits until `condition`, evaluated on the loop, holds; false after five seconds.
+  bool eventually(const std::function<bool()>& condition) {
+    for (int i = 0; i < 1000; ++i) {
+      bool holds = false;
+      on_loop([&] { holds = condition(); });
+      if (holds) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    return false;
+  }
+
+ private:
+  uv_loop_t loop_;
+  Mailbox<std::function<void()>> jobs_;
+  state::State state_;
+  FakeReplica replica_;
+  Service service_;
+  std::unique_ptr<Runner> runner_;
+  Gateway gateway_;
+  std::thread thread_;
+};
+
+}  // namespace xce::service::testing
+
+#endif  // XCE_CONTROLLER_SERVICE_TESTING_FAKE_REPLICA_H_
