@@ -1,0 +1,153 @@
+// xce_apiserver serves the REST interface and the web page of an XCE cluster. See DESIGN, "apiserver".
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"strconv"
+	"syscall"
+	"time"
+
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+
+	"xce.example/apiserver/api"
+	"xce.example/apiserver/backend"
+	"xce.example/apiserver/config"
+	"xce.example/apiserver/events"
+	"xce.example/apiserver/web"
+)
+
+var version = "0.1.0"
+
+const (
+	exitFailure = 1
+	exitUsage   = 2
+	shutdownFor = 10 * time.Second // for requests that are under way at SIGTERM
+)
+
+func main() {
+	settings, err := config.Load(os.Args[1:], os.Getenv, version, os.Stdout)
+	if errors.Is(err, config.ErrShown) {
+		return
+	}
+	if err != nil {
+		fail(exitUsage, err)
+	}
+	log, err := newLogger(settings.LogLevel)
+	if err != nil {
+		fail(exitUsage, err)
+	}
+	code := run(settings, log)
+	_ = log.Sync() // stderr may be no file
+	os.Exit(code)
+}
+
+func fail(code int, err error) {
+	fmt.Fprintln(os.Stderr, "xce_apiserver:", err)
+	os.Exit(code)
+}
+
+func newLogger(level string) (*zap.Logger, error) {
+	parsed, err := zapcore.ParseLevel(level)
+	if err != nil {
+		return nil, err
+	}
+	settings := zap.NewProductionConfig()
+	settings.Level = zap.NewAtomicLevelAt(parsed)
+	settings.Encoding = "console"
+	settings.Sampling = nil
+	settings.DisableCaller, settings.DisableStacktrace = true, true
+	settings.EncoderConfig.EncodeTime = zapcore.ISO8601TimeEncoder
+	return settings.Build()
+}
+
+// run serves until SIGTERM or SIGINT. HTTP comes up first, so that /livez and /readyz tell how the connection to the cluster goes.
+func run(settings *config.Config, log *zap.Logger) int {
+	signals, restore := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer restore()
+	hub := &events.Hub{}
+	client, err := backend.RegisterToBackend(&backend.Config{Peers: settings.Backend.Peers, Address: settings.Backend.Address, Port: settings.Backend.Port,
+		Name: settings.Backend.Name, Timeout: settings.Backend.Timeout(), Slots: settings.Backend.MaxCalls}, hub, log)
+	if err != nil {
+		log.Error("the candidate list is wrong (--peers, XCE_MASTERS or backend.peers)", zap.Error(err))
+		return exitUsage
+	}
+	defer client.Close()
+	listener, err := net.Listen("tcp", settings.Listen)
+	if err != nil {
+		explainListen(log, settings.Listen, err)
+		return exitFailure
+	}
+	rest := api.New(client, hub, log, version)
+	server := &http.Server{Handler: rest.Handler(web.Handler()), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute,
+		MaxHeaderBytes: 64 << 10, ErrorLog: zap.NewStdLog(log.Named("http"))}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	if err := writePort(settings.PortFile, listener.Addr()); err != nil {
+		log.Error("--port-file", zap.Error(err))
+		return exitFailure
+	}
+	log.Info("xce_apiserver ready on "+listener.Addr().String(), zap.String("version", version), zap.Strings("candidates", client.Connection().Peers))
+
+	started := make(chan error, 1)
+	go func() { started <- client.Start() }()
+	code := 0
+	for waiting := true; waiting; {
+		select {
+		case err := <-started:
+			started = nil
+			if err != nil && settings.ExitIfUnreachable {
+				log.Error("giving up, as --exit-if-unreachable says", zap.Error(err))
+				code, waiting = exitFailure, false
+			} else if err != nil {
+				log.Warn("waiting for the cluster", zap.Error(err))
+			}
+		case err := <-served:
+			log.Error("serving HTTP failed", zap.Error(err))
+			code, waiting = exitFailure, false
+		case <-signals.Done():
+			log.Info("shutting down: requests under way are finished first")
+			waiting = false
+		}
+	}
+	restore() // a second signal ends the process at once
+	rest.Shutdown()
+	limit, cancel := context.WithTimeout(context.Background(), shutdownFor)
+	defer cancel()
+	if err := server.Shutdown(limit); err != nil {
+		log.Warn("some requests were cut off", zap.Error(err))
+	}
+	hub.Close()
+	if started != nil { // Close may not overtake Start
+		client.Cancel()
+		<-started
+	}
+	log.Info("stopped")
+	return code
+}
+
+func explainListen(log *zap.Logger, address string, err error) {
+	if errors.Is(err, syscall.EADDRINUSE) {
+		log.Error("another process serves on "+address+": stop it or choose another --listen", zap.Error(err))
+		return
+	}
+	log.Error("cannot listen on "+address, zap.Error(err))
+}
+
+// writePort writes the port atomically, for tests that let us choose one.
+func writePort(path string, address net.Addr) error {
+	if path == "" {
+		return nil
+	}
+	port := address.(*net.TCPAddr).Port
+	if err := os.WriteFile(path+".new", []byte(strconv.Itoa(port)+"\n"), 0o644); err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path)
+}

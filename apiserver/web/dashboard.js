@@ -1,0 +1,255 @@
+// The dashboard: asks the REST interface every two seconds, and sooner when the stream of events says that something changed.
+// Everything shown goes through textContent: names come from users.
+"use strict";
+
+const EVERY_MS = 2000, SOONER_MS = 300, OLD_MS = 6000, PAGE = 50;
+const byId = (id) => document.getElementById(id);
+const state = { lastOk: 0, busy: false, again: false, timer: 0, older: null, openJob: null };
+
+// ---- elements ----
+function make(tag, text, className) {
+  const element = document.createElement(tag);
+  if (text !== undefined && text !== null) element.textContent = text;
+  if (className) element.className = className;
+  return element;
+}
+
+// Fills a table: each row is a list of cells, a cell is text, an element, or {text, className}.
+function fill(tableId, rows, whenEmpty) {
+  const table = byId(tableId);
+  const heads = table.tHead.rows[0].cells;
+  const focused = document.activeElement && document.activeElement.dataset ? document.activeElement.dataset.job : null;
+  const body = make("tbody");
+  for (const row of rows) {
+    const line = body.insertRow();
+    row.forEach((cell, i) => {
+      const td = line.insertCell();
+      td.dataset.label = heads[i].textContent;
+      if (heads[i].className) td.className = heads[i].className;
+      if (cell instanceof Node) td.append(cell);
+      else if (cell !== null && typeof cell === "object") { td.append(make("span", cell.text)); td.classList.add(...cell.className.split(" ")); }
+      else td.append(make("span", cell === null || cell === undefined || cell === "" ? "–" : cell));
+    });
+  }
+  if (rows.length === 0) {
+    const td = body.insertRow().insertCell();
+    td.colSpan = heads.length;
+    td.className = "empty";
+    td.textContent = whenEmpty;
+  }
+  table.tBodies[0].replaceWith(body);
+  if (focused) { const button = body.querySelector(`[data-job="${CSS.escape(focused)}"]`); if (button) button.focus(); }
+}
+
+// ---- words ----
+function span(ms) {
+  const s = Math.max(0, Math.round(ms / 1000));
+  if (s < 60) return s + " s";
+  if (s < 3600) return Math.floor(s / 60) + " min " + (s % 60) + " s";
+  if (s < 86400) return Math.floor(s / 3600) + " h " + Math.floor(s / 60) % 60 + " min";
+  return Math.floor(s / 86400) + " d " + Math.floor(s / 3600) % 24 + " h";
+}
+const ago = (time) => (time ? span(Date.now() - Date.parse(time)) + " ago" : "–");
+const memory = (mb) => (mb >= 1024 ? (mb / 1024).toFixed(mb % 1024 ? 1 : 0) + " GiB" : mb + " MiB");
+const jobName = (job) => (job.array_id ? `${job.array_id}[${job.array_index}]` : String(job.id));
+const STATE_CLASS = {
+  COMPLETED: "is-good", RUNNING: "is-good", UP: "is-good", leader: "is-good", PENDING: "is-warn", HELD: "is-warn", SUSPENDED: "is-warn",
+  STARTING: "is-warn", DRAINED: "is-warn", candidate: "is-warn", FAILED: "is-bad", KILLED: "is-bad", TIMEOUT: "is-bad", LOST: "is-bad",
+  UNREACHABLE: "is-bad", GONE: "is-bad",
+};
+const stateCell = (word) => ({ text: word.toLowerCase(), className: "short state " + (STATE_CLASS[word] || "quiet") });
+const short = (text) => ({ text: text === "" || text === null ? "–" : String(text), className: "short" });
+
+function took(job) {
+  if (!job.start_time) return "–";
+  return span((job.end_time ? Date.parse(job.end_time) : Date.now()) - Date.parse(job.start_time));
+}
+function where(job) {
+  if (job.reason) return job.hosts.length && !job.end_time ? job.hosts.join(", ") + " – " + job.reason : job.reason;
+  if (job.state === "PENDING") return "the scheduler has not looked at it yet";
+  if (job.exit_code) return "exit code " + job.exit_code + (job.hosts.length ? " on " + job.hosts.join(", ") : "");
+  return job.hosts.join(", ");
+}
+function meter(used, all, text) {
+  const cell = make("span");
+  const bar = make("progress");
+  bar.max = Math.max(1, all);
+  bar.value = used;
+  cell.append(bar, text);
+  return cell;
+}
+
+// ---- requests ----
+async function get(path) {
+  const answer = await fetch(path, { cache: "no-store", signal: AbortSignal.timeout(12000) });
+  if (!answer.ok) {
+    const problem = await answer.json().catch(() => ({}));
+    throw new Error(problem.detail || answer.status + " " + answer.statusText);
+  }
+  return answer.json();
+}
+
+function query() {
+  const q = new URLSearchParams({ order: "desc", limit: PAGE });
+  for (const [name, value] of new URLSearchParams(location.search)) {
+    if (["state", "user", "queue", "name", "page_token"].includes(name) && value) q.set(name, value);
+  }
+  return q;
+}
+
+// ---- show ----
+function showJobs(list) {
+  fill("jobs", list.jobs.map((job) => {
+    const button = make("button", jobName(job), "link");
+    button.type = "button";
+    button.dataset.job = job.id;
+    return [button, job.name, short(job.user), short(job.queue), stateCell(job.state), where(job), short(ago(job.submit_time)), took(job)];
+  }), location.search ? "No job matches." : "No jobs yet. Submit one: xce submit script.sh");
+  state.older = list.next_page_token;
+  byId("older").disabled = !list.next_page_token;
+  byId("newest").disabled = !query().has("page_token");
+  byId("jobs-note").textContent = `${list.jobs.length} of ${list.total}`;
+}
+
+function showHosts(hosts) {
+  fill("hosts", hosts.map((h) => [h.name, h.drained ? { text: "drained: " + (h.drain_reason || "no reason given"), className: "is-warn" } : stateCell(h.state),
+    meter(h.used_cpus, h.cpus, `${h.used_cpus} of ${h.cpus}`),
+    meter(h.used_memory_mb, h.memory_mb, `${memory(h.used_memory_mb)} of ${memory(h.memory_mb)}`), h.running_jobs, h.version]), "No host has joined. Start xcecd on a machine.");
+  const up = hosts.filter((h) => h.state === "UP");
+  const sum = (key) => up.reduce((total, h) => total + h[key], 0);
+  byId("n-hosts").textContent = `${up.length} of ${hosts.length}`;
+  byId("n-cpus").textContent = `${sum("used_cpus")} of ${sum("cpus")}`;
+}
+
+function showQueues(queues) {
+  fill("queues", queues.map((q) => [q.name + (q.default ? " (default)" : ""), q.priority, q.open ? "yes" : { text: "no, closed", className: "is-warn" },
+    q.active ? "yes" : { text: "no, stopped", className: "is-warn" }, q.pending, q.running]), "No queues.");
+}
+
+function showCluster(c) {
+  byId("n-pending").textContent = c.jobs_pending;
+  byId("n-running").textContent = c.jobs_running;
+  byId("n-finished").textContent = c.jobs_finished;
+  fill("controllers", c.nodes.map((n) => {
+    const leads = n.id === c.leader_id, me = n.id === c.answered_by;
+    const index = me ? c.last_index : n.match_index;
+    return [n.id, `${n.host}:${n.port}`, leads ? { text: "leads", className: "state is-good" } : stateCell(n.role || "unknown"),
+      me || n.connected ? "up" : { text: "down", className: "is-bad" }, index, Math.max(0, c.last_index - index),
+      me ? "answers" : n.last_contact_ms === null ? "never" : span(n.last_contact_ms) + " ago"];
+  }), "No controllers.");
+  const parts = [`term ${c.term}`, `log applied ${c.applied} of ${c.last_index}`];
+  if (c.last_election_time) parts.push(`last failover ${ago(c.last_election_time)}, took ${c.last_election_took_ms} ms`);
+  parts.push(c.scheduler ? `scheduler ${c.scheduler}` : "no scheduler is active: nothing will start");
+  if (c.disk && c.disk !== "ok") parts.push(`disk: ${c.disk}`);
+  byId("controllers-note").textContent = parts.join(" · ");
+  byId("connection-text").textContent = c.leader_id ? `controller ${c.leader_id} leads` : "no controller leads";
+}
+
+function showAge() {
+  const age = state.lastOk ? Date.now() - state.lastOk : Infinity;
+  byId("age").textContent = state.lastOk ? (age < 3000 ? "data: live" : `data: ${span(age)} old`) : "no data yet";
+  const old = age > OLD_MS;
+  document.body.classList.toggle("old", old && state.lastOk > 0);
+  byId("dot").className = "dot " + (state.lastOk === 0 && byId("problem").hidden ? "" : old || !byId("problem").hidden ? "bad" : "good");
+}
+
+function showProblem(text) {
+  byId("problem").hidden = !text;
+  byId("problem").textContent = text ? `The cluster does not answer: ${text}. What is shown may be out of date; trying again by itself.` : "";
+  if (text) byId("connection-text").textContent = "not connected";
+}
+
+// ---- one job ----
+async function openJob(id) {
+  state.openJob = id;
+  byId("job-title").textContent = "Job " + id;
+  byId("job-facts").replaceChildren();
+  byId("job-output").textContent = "";
+  if (!byId("job").open) byId("job").showModal();
+  await refreshJob();
+}
+
+async function refreshJob() {
+  const id = state.openJob;
+  if (id === null) return;
+  try {
+    const job = await get(`/api/v1/jobs/${id}`);
+    if (state.openJob !== id) return;
+    byId("job-title").textContent = `Job ${jobName(job)}  ${job.name}`;
+    const facts = [["State", job.state.toLowerCase()], ["Why", job.reason], ["User", job.user], ["Queue", job.queue], ["Hosts", job.hosts.join(", ")],
+      ["Asks for", `${job.nodes} host(s), ${job.cpus} CPU(s), ${memory(job.memory_mb)} each`],
+      ["Submitted", job.submit_time], ["Started", job.start_time], ["Ended", job.end_time], ["Took", took(job)], ["Exit code", job.exit_code],
+      ["Attempt", job.attempt], ["Command", job.script ? "script " + job.args.join(" ") : job.args.join(" ")], ["Folder", job.work_dir],
+      ["Output file", job.stdout_file], ["Peak memory", job.usage.peak_memory_kb ? memory(Math.ceil(job.usage.peak_memory_kb / 1024)) : ""]];
+    byId("job-facts").replaceChildren(...facts.filter(([, value]) => value !== "" && value !== null && value !== undefined)
+      .flatMap(([name, value]) => [make("dt", name), make("dd", value)]));
+  } catch (error) {
+    if (state.openJob === id) byId("job-facts").replaceChildren(make("dt", "Problem"), make("dd", error.message));
+    return;
+  }
+  try {
+    const answer = await fetch(`/api/v1/jobs/${id}/output?limit=65536`, { cache: "no-store", signal: AbortSignal.timeout(12000) });
+    const text = answer.ok ? await answer.text() : (await answer.json()).detail;
+    if (state.openJob === id && byId("job-output").textContent !== text) byId("job-output").textContent = text || "nothing yet";
+  } catch (error) {
+    if (state.openJob === id) byId("job-output").textContent = error.message;
+  }
+}
+
+// ---- the round ----
+async function refresh() {
+  clearTimeout(state.timer);
+  if (state.busy) { state.again = true; return; }
+  state.busy = true;
+  state.again = false;
+  try {
+    const asked = query().toString();
+    const [jobs, hosts, queues, cluster] = await Promise.all([get("/api/v1/jobs?" + asked), get("/api/v1/hosts"), get("/api/v1/queues"), get("/api/v1/cluster")]);
+    if (asked === query().toString()) showJobs(jobs); else state.again = true;
+    showHosts(hosts.hosts);
+    showQueues(queues.queues);
+    showCluster(cluster);
+    state.lastOk = Date.now();
+    showProblem("");
+    await refreshJob();
+  } catch (error) {
+    showProblem(error.message);
+  }
+  state.busy = false;
+  showAge();
+  if (!document.hidden) state.timer = setTimeout(refresh, state.again ? SOONER_MS : EVERY_MS);
+}
+
+// The filter lives in the address, so that a view can be bookmarked and sent.
+function setQuery(changes) {
+  const q = new URLSearchParams(location.search);
+  for (const [name, value] of Object.entries(changes)) { if (value) q.set(name, value); else q.delete(name); }
+  history.replaceState(null, "", q.size ? "?" + q : location.pathname);
+  refresh();
+}
+
+function readQuery() {
+  const q = new URLSearchParams(location.search);
+  for (const field of byId("filter").elements) if (field.name) field.value = q.get(field.name) || "";
+}
+
+byId("filter").addEventListener("submit", (event) => event.preventDefault());
+byId("filter").addEventListener("input", () => setQuery({ ...Object.fromEntries(new FormData(byId("filter"))), page_token: "" }));
+byId("older").addEventListener("click", () => setQuery({ page_token: state.older }));
+byId("newest").addEventListener("click", () => setQuery({ page_token: "" }));
+byId("jobs").addEventListener("click", (event) => { const id = event.target.dataset.job; if (id) openJob(id); });
+byId("job").addEventListener("close", () => { state.openJob = null; });
+document.addEventListener("visibilitychange", () => { if (!document.hidden) refresh(); });
+setInterval(showAge, 1000);
+
+let soon = 0;
+const events = new EventSource("/api/v1/events");
+for (const kind of ["job", "job_removed", "host", "host_removed", "queue", "queue_removed", "gap"]) {
+  events.addEventListener(kind, () => {
+    if (soon || document.hidden) return;
+    soon = setTimeout(() => { soon = 0; refresh(); }, SOONER_MS);
+  });
+}
+
+readQuery();
+refresh();
