@@ -6,7 +6,7 @@
 #include <spdlog/spdlog.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/pidfd.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -297,7 +297,7 @@ void Supervisor::handle_answers() {
 void Supervisor::watch(Key key, pid_t shepherd) {
   auto it = tracks_.find(key);
   if (it == tracks_.end() || it->second.pidfd >= 0) return;
-  const int fd = pidfd_open(shepherd, 0);
+  const int fd = static_cast<int>(syscall(SYS_pidfd_open, shepherd, 0));  // glibc 2.36 declares it for C only
   if (fd < 0 || !store_.alive(key)) {  // it is gone already (and its pid may be another's)
     if (fd >= 0) close(fd);
     look_at(key, true);
