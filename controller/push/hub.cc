@@ -64,11 +64,15 @@ void Hub::add(Index index, std::vector<Event> events) {
     to_workers(index, shared, audience(*shared));
     if (std::holds_alternative<OutboxApplied>(*shared)) continue;  // concerns its worker alone
     ring_.push_back({index, shared, bytes_of(*shared, false)});
-    if (ring_.size() > options_.ring_events) {
-      gone_ = ring_.front().index;
-      ring_.pop_front();
-      ++first_position_;
-    }
+  }
+  trim_ring(consumers_.empty() ? options_.ring_events : options_.lag_events, end_position());
+}
+
+void Hub::trim_ring(size_t events, uint64_t until) {
+  while (ring_.size() > events && first_position_ < until) {
+    gone_ = ring_.front().index;
+    ring_.pop_front();
+    ++first_position_;
   }
 }
 
@@ -188,7 +192,7 @@ bool Hub::flush_ring(ConnId conn, Consumer* consumer, Out* out) {
 }
 
 bool Hub::flush_own(ConnId conn, Consumer* consumer, Out* out) {
-  if (consumer->own.size() > options_.ring_events) return false;
+  if (consumer->own.size() > options_.lag_events) return false;
   while (!consumer->own.empty() && may_send(consumer)) {
     auto batch = std::make_shared<Batch>();
     batch->full = consumer->worker();
@@ -227,6 +231,12 @@ Hub::Out Hub::flush() {
     if (!kept) slow.push_back(conn);
   }
   for (ConnId conn : slow) remove(conn);
+  if (ring_.size() > options_.ring_events) {
+    uint64_t needed = end_position();
+    for (const auto& [conn, consumer] : consumers_)
+      if (!consumer.worker()) needed = std::min(needed, consumer.next);
+    trim_ring(options_.ring_events, needed);
+  }
   out.too_slow = std::move(slow);
   if (!finished_.empty()) {
     auto batch = std::make_shared<Batch>();

@@ -21,7 +21,8 @@
 namespace xce::push {
 
 struct HubOptions {
-  size_t ring_events = 65536;             // kept for consumers that resume or lag
+  size_t ring_events = 65536;             // kept for consumers that resume
+  size_t lag_events = 262144;             // kept while a consumer has not got them; more: it is dropped
   int64_t high_water_bytes = 1024 * 1024; // a connection with more unsent bytes gets no further events yet
   size_t batch_events = 2048;             // at most, in one Push
   int64_t batch_bytes = 1024 * 1024;      // at most, in one Push, unless a single event is larger
@@ -85,6 +86,8 @@ class Hub {
     bool worker() const { return role == Role::kWorker; }
   };
 
+  // Drops the oldest events, down to that many, but none from position `until` on.
+  void trim_ring(size_t events, uint64_t until);
   uint64_t end_position() const { return first_position_ + ring_.size(); }
   Consumer& put(ConnId conn, Role role, std::string_view host, std::shared_ptr<Flow> flow);
   std::vector<std::string> audience(const Event& event);

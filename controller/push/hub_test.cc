@@ -96,7 +96,8 @@ TEST(Hub, ALaggingConsumerCatchesUpInOrder) {
 
 TEST(Hub, WhoFallsOutOfTheRingIsDropped) {
   HubOptions options;
-  options.ring_events = 2;
+  options.ring_events = 1;
+  options.lag_events = 2;
   Hub hub(options);
   const auto slow = flow();
   hub.join(1, Role::kScheduler, "", slow);

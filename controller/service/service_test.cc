@@ -303,20 +303,23 @@ TEST(Service, ASilentHostIsGivenUpAndMustJoinAgain) {
 
 TEST(Service, ASlowReaderIsDropped) {
   ServiceOptions options;
-  options.hub.ring_events = 50;
-  options.hub.high_water_bytes = 4096;
+  options.hub.ring_events = options.hub.lag_events = 1500;
+  options.hub.high_water_bytes = 64 * 1024;
   Harness harness(options);
   TestClient slow(harness.port(), 4096), user(harness.port());
   ASSERT_EQ(slow.hello(Role::kScheduler, "s"), 0);
   ASSERT_EQ(slow.join(Role::kScheduler)->reply().getStatus(), 0);
   ASSERT_EQ(user.hello(Role::kUser), 0);
-  // More events than the socket's buffers and the ring hold.
-  for (int i = 0; i < 200; ++i) {
+  // More than the socket's buffers and the ring hold: arrays of 1,000 tasks of 4 KiB each.
+  for (int i = 0; i < 30; ++i) {
     auto answer = user.call([i](Request r) {
       r.setOpSeq(100 + i);
       auto spec = r.initOp().initJobSubmit();
-      spec.setComment(std::string(60000, 'c'));
+      spec.setCpus(1);
+      spec.setComment(std::string(4000, 'c'));
       spec.initArgs(1).set(0, "true");
+      auto array = spec.initArray(1000);
+      for (unsigned task = 0; task < 1000; ++task) array.set(task, task);
     });
     ASSERT_NE(answer, nullptr);
     ASSERT_EQ(answer->reply().getStatus(), 0) << answer->reply().getMessage().cStr();
