@@ -1,5 +1,6 @@
 // A job's life, from submission to its end, and what people may do to it on the way.
 #include "controller/state/state_testutil.h"
+#include "controller/state/submit_keys.h"
 
 namespace xce::state {
 namespace {
@@ -159,6 +160,22 @@ TEST(Submit, KeyOutlivesTheJobForAnHour) {
   spec = a_job();
   spec.dependencies = {{DependencyKind::kAfterAny, 1}};
   EXPECT_EQ(c.says(alice(), spec), "ok: job 100003 PENDING");
+}
+
+TEST(Submit, KeyOfAnArrayLivesUntilItsLastTaskIsGone) {
+  SubmitKeys keys;
+  JobSpec spec = a_job();
+  spec.user = "alice";
+  spec.submit_key = "k";
+  keys.add(spec, 5, 2);
+  keys.job_removed(spec, 1000);
+  keys.expire(1000 + 2 * kKeyKeepMs);
+  ASSERT_NE(keys.find("alice", "k"), nullptr);
+  keys.job_removed(spec, 1000 + 2 * kKeyKeepMs);
+  keys.expire(1000 + 3 * kKeyKeepMs - 1);
+  EXPECT_NE(keys.find("alice", "k"), nullptr);
+  keys.expire(1000 + 3 * kKeyKeepMs);
+  EXPECT_EQ(keys.find("alice", "k"), nullptr);
 }
 
 TEST(Control, OnlyOnesOwnJobsUnlessAdministrator) {

@@ -88,6 +88,27 @@ TEST(Dispatch, SeveralHostsAndHostsForOneselfAlone) {
   EXPECT_EQ(c.dispatch(c.plan(2, {"n1"})), "ok: host n1 UP 1/2, job 2 STARTING @n1");
   EXPECT_EQ(c.dispatch(c.plan(3, {"n1"})), "STALE: ");  // held for itself
   EXPECT_EQ(c.dispatch(c.plan(3, {"n2"})), "ok: host n2 UP 1/2, job 3 STARTING @n2");
+  c.notify("n1", {c.report("n1", NotifyKind::kFinish, 2)});
+  c.run(alice(), a_job());
+  EXPECT_EQ(c.dispatch(c.plan(4, {"n1"})), "ok: host n1 UP 1/2, job 4 STARTING @n1");
+}
+
+TEST(Dispatch, OnlyTheNextAttempt) {
+  Cluster c;
+  c.running();
+  Dispatch first = c.plan(1, {"n1"});
+  first.attempt = 1;
+  c.notify("n1", {c.report("n1", NotifyKind::kFinish, 1)});
+  c.control(alice(), JobAction::kRequeue, {1});
+  Dispatch third = c.plan(1, {"n1"});
+  third.attempt = 3;
+  EXPECT_EQ(c.dispatch(first), "STALE: ");  // delayed on its way: the job waits for attempt 2 now
+  EXPECT_EQ(c.dispatch(third), "STALE: ");
+  EXPECT_EQ(c.dispatch(c.plan(1, {"n1"})), "ok: host n1 UP 1/4, job 1 STARTING @n1");
+  // What the first attempt still reports is not believed of the second.
+  Report late = c.report("n1", NotifyKind::kFinish, 1);
+  late.attempt = 1;
+  EXPECT_EQ(c.notify("n1", {late}), "ok: outbox n1 3");
 }
 
 TEST(Reasons, AreToldWhenTheyChange) {
