@@ -49,6 +49,11 @@ int64_t Client::submit(const xce_job_spec_t& spec, uint32_t* count) {
   xce_submitted_t out{};
   const int rc = xcecli_jobsub(ctx_, &spec, &out);
   if (count != nullptr) *count = out.count;
+  if (rc < 0) {
+    xce_error_t error;
+    xcecli_last_error(&error);
+    fprintf(stderr, "submission: %s: %s\n", xce_errname(rc), error.message);
+  }
   return rc < 0 ? rc : static_cast<int64_t>(out.job_id);
 }
 

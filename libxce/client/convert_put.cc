@@ -1,4 +1,5 @@
 // C structs to the wire, and the hash of a submission.
+#include <algorithm>
 #include <cstring>
 #include <string_view>
 
@@ -52,10 +53,10 @@ void put_spec(const xce_job_spec_t& from, wire::JobSpec::Builder to) {
   to.setStdinPath(or_empty(from.stdin_path));
   to.setStdoutPath(or_empty(from.stdout_path));
   to.setStderrPath(or_empty(from.stderr_path));
-  to.setCpus(from.cpus);
+  to.setCpus(std::max(from.cpus, 1U));
   to.setMemoryMb(from.memory_mb);
   if (from.ngres > 0) put_gres(from.gres, from.ngres, to.initGres(static_cast<unsigned>(from.ngres)));
-  to.setNodes(from.nodes);
+  to.setNodes(std::max(from.nodes, 1U));
   to.setExclusive(from.exclusive);
   to.setHold(from.hold);
   to.setRequeue(from.requeue);
@@ -147,7 +148,7 @@ uint64_t body_hash(const xce_job_spec_t& s) {
   Hash h;
   for (const char* t : {s.name, s.user, s.queue, s.work_dir, s.stdin_path, s.stdout_path, s.stderr_path, s.comment}) h.text(t);
   h.bytes(s.script, s.script_len);
-  for (uint64_t v : {uint64_t{s.uid}, uint64_t{s.gid}, uint64_t{s.cpus}, s.memory_mb, uint64_t{s.nodes},
+  for (uint64_t v : {uint64_t{s.uid}, uint64_t{s.gid}, uint64_t{std::max(s.cpus, 1U)}, s.memory_mb, uint64_t{std::max(s.nodes, 1U)},
                      uint64_t{s.exclusive}, uint64_t{s.hold}, uint64_t{s.requeue}, uint64_t{s.time_limit_s},
                      uint64_t{s.warn_signal}, uint64_t{s.warn_before_s}, static_cast<uint64_t>(int64_t{s.priority}),
                      uint64_t{s.array_limit}})
