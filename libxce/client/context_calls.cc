@@ -133,8 +133,8 @@ bool Context::attempt(Operation* op, Frame* frame, const Link& link, int* result
   if (!answered) {
     endpoint_->forget(link.id, seq);
     if (frame->call.write && waiter->written()) frame->call.maybe_applied = true;
-    // A node that still answers pings is alive and merely slow with this request.
-    *result = endpoint_->suspected() ? -E_XCE_NOT_READY : -ETIMEDOUT;
+    // Alive or not, nobody served within the deadline: one distinct status for all of it (L3.3, L3.4).
+    *result = -E_XCE_NOT_READY;
     frame->message = absl::StrCat("no answer from ", to_string(address_of(link.target)), " within the call's deadline");
     return true;
   }
