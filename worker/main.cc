@@ -1,4 +1,5 @@
-// xcecd: the worker daemon. Wires the parts together and owns the process: lock of the data directory, signals, threads.
+// xcecd: the worker daemon. Wires the parts together and owns the process: lock of the data
+// directory, signals, threads.
 //
 //   connector ──observe, confirm──► supervisor (main thread) ──► shepherds, one a job
 //       ▲                               │ outbox
@@ -46,10 +47,12 @@ bool make_directories(const std::string& path) {
   }
 }
 
-// Holds DATA/lock for as long as this process lives. The lock goes with the process, however that ends.
+// Holds DATA/lock for as long as this process lives. The lock goes with the process, however that
+// ends.
 bool lock_data_dir(const std::string& dir) {
   if (!make_directories(dir)) {
-    spdlog::error("cannot make the data directory {}: {}; give another --data-dir", dir, std::strerror(errno));
+    spdlog::error("cannot make the data directory {}: {}; give another --data-dir", dir,
+                  std::strerror(errno));
     return false;
   }
   const std::string path = dir + "/lock";
@@ -60,12 +63,16 @@ bool lock_data_dir(const std::string& dir) {
   }
   if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
     std::string pid = read_small_file(path);
-    spdlog::error("another xcecd (process {}) uses the data directory {}; stop that one first, or give this one another "
-                  "--data-dir and --name", pid.empty() ? "?" : pid, dir);
+    spdlog::error(
+        "another xcecd (process {}) uses the data directory {}; stop that one first, or give this "
+        "one another "
+        "--data-dir and --name",
+        pid.empty() ? "?" : pid, dir);
     return false;
   }
   const std::string pid = std::to_string(getpid());
-  if (ftruncate(fd, 0) != 0 || write(fd, pid.data(), pid.size()) < 0) spdlog::warn("cannot write {}", path);
+  if (ftruncate(fd, 0) != 0 || write(fd, pid.data(), pid.size()) < 0)
+    spdlog::warn("cannot write {}", path);
   return true;  // fd stays open
 }
 
@@ -94,7 +101,8 @@ class SignalThread {
       : thread_([signals, supervisor] {
           int signal = 0;
           sigwait(&signals, &signal);
-          if (signal != SIGUSR2) spdlog::info("{}: the worker stops, its jobs go on", strsignal(signal));
+          if (signal != SIGUSR2)
+            spdlog::info("{}: the worker stops, its jobs go on", strsignal(signal));
           supervisor->stop();
         }) {}
   ~SignalThread() {
@@ -118,7 +126,10 @@ int run(Options options) {
   for (int sig : {SIGTERM, SIGINT, SIGUSR2}) sigaddset(&signals, sig);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);
-  if (geteuid() == 0) spdlog::warn("running as root: until users are authenticated, every job runs as root, whoever submitted it");
+  if (geteuid() == 0)
+    spdlog::warn(
+        "running as root: until users are authenticated, every job runs as root, whoever submitted "
+        "it");
 
   xce_set_log_callback(&forward_libxce_log, nullptr);
   auto link = XceLink::create({options.peers, options.name, options.call_deadline_ms});
@@ -132,8 +143,10 @@ int run(Options options) {
     return 1;
   }
   const std::string cgroup = find_memory_cgroup(options.cgroup);
-  if (cgroup.empty()) spdlog::info("no control group can be made here: memory limits are not enforced");
-  Supervisor supervisor({options.data_dir, options.name, absolute(options.shepherd), cgroup}, outbox->get());
+  if (cgroup.empty())
+    spdlog::info("no control group can be made here: memory limits are not enforced");
+  Supervisor supervisor({options.data_dir, options.name, absolute(options.shepherd), cgroup},
+                        outbox->get());
   const absl::Status started = supervisor.start();
   if (!started.ok()) {
     spdlog::error("{}", std::string(started.message()));
@@ -144,14 +157,16 @@ int run(Options options) {
   const uint64_t instance = (uint64_t{random()} << 32) | random();
   std::atomic<int> exit_status{0};
   LogReader logs(link->get(), &supervisor);
-  Connector connector({host_attrs(options), instance, options.hello_interval_ms, options.exit_if_unreachable,
-                       options.data_dir + "/cluster_id"}, link->get(), &supervisor, &logs);
+  Connector connector({host_attrs(options), instance, options.hello_interval_ms,
+                       options.exit_if_unreachable, options.data_dir + "/cluster_id"},
+                      link->get(), &supervisor, &logs);
   Reporter reporter({instance}, link->get(), outbox->get(), &connector);
   supervisor.set_reports_handler([&] { reporter.wake(); });
-  connector.set_handlers([&] { reporter.rejoined(); }, [&] {
-    exit_status = 1;
-    supervisor.stop();
-  });
+  connector.set_handlers([&] { reporter.rejoined(); },
+                         [&] {
+                           exit_status = 1;
+                           supervisor.stop();
+                         });
   SignalThread signal_thread(signals, &supervisor);
   logs.start();
   reporter.start();
@@ -170,7 +185,8 @@ int main(int argc, char** argv) {
   const xce::worker::ParsedOptions parsed = xce::worker::parse_options(argc, argv);
   if (!parsed.run) return parsed.exit_status;
   if (!xce::log::init("xcecd", parsed.options.log_level)) {
-    fprintf(stderr, "--log-level %s: not one of trace, debug, info, warn, error, off\n", parsed.options.log_level.c_str());
+    fprintf(stderr, "--log-level %s: not one of trace, debug, info, warn, error, off\n",
+            parsed.options.log_level.c_str());
     return 2;
   }
   return xce::worker::run(parsed.options);

@@ -17,19 +17,24 @@ namespace {
 constexpr char kVersion[] = "xcecd 0.1.0";
 constexpr char kAbout[] =
     "The XCE worker: runs jobs on this host.\n"
-    "Jobs run as the user who runs this worker, whoever submitted them, as long as users are not authenticated; each has a small "
-    "shepherd process, so that jobs go on while the worker is stopped, killed or upgraded. SIGTERM stops the worker, not the jobs.";
+    "Jobs run as the user who runs this worker, whoever submitted them, as long as users are not "
+    "authenticated; each has a small "
+    "shepherd process, so that jobs go on while the worker is stopped, killed or upgraded. SIGTERM "
+    "stops the worker, not the jobs.";
 
 }  // namespace
 
 absl::StatusOr<std::vector<Gres>> parse_gres(const std::string& text) {
   std::vector<Gres> out;
-  for (const std::string& entry : std::vector<std::string>(absl::StrSplit(text, ',', absl::SkipEmpty()))) {
+  for (const std::string& entry :
+       std::vector<std::string>(absl::StrSplit(text, ',', absl::SkipEmpty()))) {
     const size_t colon = entry.find(':');
     Gres gres{entry.substr(0, colon), 1};
-    const bool counted = colon == std::string::npos || absl::SimpleAtoi(entry.substr(colon + 1), &gres.count);
+    const bool counted =
+        colon == std::string::npos || absl::SimpleAtoi(entry.substr(colon + 1), &gres.count);
     if (gres.name.empty() || !counted) {
-      return absl::InvalidArgumentError(absl::StrCat("--gres: '", entry, "' is not name:count, for example gpu:2"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("--gres: '", entry, "' is not name:count, for example gpu:2"));
     }
     out.push_back(gres);
   }
@@ -51,7 +56,9 @@ uint32_t own_cpus() {
 
 uint64_t own_memory_mb() {
   const long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
-  return pages > 0 && size > 0 ? static_cast<uint64_t>(pages) * static_cast<uint64_t>(size) / (1024 * 1024) : 1024;
+  return pages > 0 && size > 0
+             ? static_cast<uint64_t>(pages) * static_cast<uint64_t>(size) / (1024 * 1024)
+             : 1024;
 }
 
 std::string find_shepherd() {
@@ -60,7 +67,8 @@ std::string find_shepherd() {
   if (n <= 0) return "";
   const std::string exe(path, static_cast<size_t>(n));
   const std::string dir = exe.substr(0, exe.rfind('/'));
-  for (const char* place : {"/xce_shepherd", "/shepherd/xce_shepherd", "/../libexec/xce/xce_shepherd"}) {
+  for (const char* place :
+       {"/xce_shepherd", "/shepherd/xce_shepherd", "/../libexec/xce/xce_shepherd"}) {
     if (access((dir + place).c_str(), X_OK) == 0) return dir + place;
   }
   return "";
@@ -72,21 +80,32 @@ ParsedOptions parse_options(int argc, char** argv) {
   std::string gres;
   CLI::App app(kAbout, "xcecd");
   app.set_version_flag("--version", kVersion);
-  app.add_option("--peers", o.peers, "controller candidates, [name=]host:port[,...]; default localhost:9990")
+  app.add_option("--peers", o.peers,
+                 "controller candidates, [name=]host:port[,...]; default localhost:9990")
       ->envname("XCE_MASTERS");
   app.add_option("--name", o.name, "name of this host in the cluster; default: its host name");
-  app.add_option("--data-dir", o.data_dir, "where job directories and the outbox lie")->capture_default_str();
+  app.add_option("--data-dir", o.data_dir, "where job directories and the outbox lie")
+      ->capture_default_str();
   app.add_option("--cpus", o.cpus, "processors to offer; default: all that this process may use");
   app.add_option("--memory-mb", o.memory_mb, "memory to offer, in MiB; default: all");
   app.add_option("--gres", gres, "generic resources to offer, for example gpu:2,license:10");
-  app.add_option("--hello-interval-ms", o.hello_interval_ms, "time between two hellos to the controller")
-      ->check(CLI::Range(10, 3600 * 1000))->capture_default_str();
-  app.add_option("--call-deadline-ms", o.call_deadline_ms, "longest time of one call to the controllers before it is logged as failed and made again")
-      ->check(CLI::Range(100, 3600 * 1000))->capture_default_str();
-  app.add_flag("--exit-if-unreachable", o.exit_if_unreachable, "exit with status 1 when no controller can be reached at start");
+  app.add_option("--hello-interval-ms", o.hello_interval_ms,
+                 "time between two hellos to the controller")
+      ->check(CLI::Range(10, 3600 * 1000))
+      ->capture_default_str();
+  app.add_option(
+         "--call-deadline-ms", o.call_deadline_ms,
+         "longest time of one call to the controllers before it is logged as failed and made again")
+      ->check(CLI::Range(100, 3600 * 1000))
+      ->capture_default_str();
+  app.add_flag("--exit-if-unreachable", o.exit_if_unreachable,
+               "exit with status 1 when no controller can be reached at start");
   app.add_option("--shepherd", o.shepherd, "path of xce_shepherd; default: beside this program");
-  app.add_option("--cgroup", o.cgroup, "a control group directory in which to make memory groups; default: found by itself (v1)");
-  app.add_option("--log-level", o.log_level, "trace, debug, info, warn, error or off")->capture_default_str();
+  app.add_option(
+      "--cgroup", o.cgroup,
+      "a control group directory in which to make memory groups; default: found by itself (v1)");
+  app.add_option("--log-level", o.log_level, "trace, debug, info, warn, error or off")
+      ->capture_default_str();
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

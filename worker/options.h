@@ -1,4 +1,5 @@
-// Command line of xcecd, the worker daemon, and what this host has. Thread safe: functions of their arguments and the host.
+// Command line of xcecd, the worker daemon, and what this host has. Thread safe: functions of their
+// arguments and the host.
 #ifndef XCE_WORKER_OPTIONS_H_
 #define XCE_WORKER_OPTIONS_H_
 
@@ -25,8 +26,8 @@ struct Options {
   bool exit_if_unreachable = false;
 };
 
-// Reads the command line and the environment. Gives an exit status instead when the program is to end at once (help, version,
-// or a mistake, which has been explained: 2).
+// Reads the command line and the environment. Gives an exit status instead when the program is to
+// end at once (help, version, or a mistake, which has been explained: 2).
 struct ParsedOptions {
   Options options;
   bool run = false;

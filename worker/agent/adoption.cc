@@ -1,8 +1,9 @@
 // Taking up the jobs that a worker before this one launched: part of supervisor.h.
 //
-// Three sources tell what was: the outbox (what was launched, what was reported), the directories (what the shepherds
-// wrote) and the locks on the status files (which shepherds live). Every launched attempt ends in exactly one of: watched
-// again, reported by its last word, reported as lost.
+// Three sources tell what was: the outbox (what was launched, what was reported), the directories
+// (what the shepherds wrote) and the locks on the status files (which shepherds live). Every
+// launched attempt ends in exactly one of: watched again, reported by its last word, reported as
+// lost.
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -33,7 +34,8 @@ void Supervisor::adopt_jobs() {
   for (const auto& [key, state] : launches) {
     if (!handled.insert(key).second) continue;
     step(Found{key, Phase::kLaunching, state.start_reported, state.suspend_reported, "", ""});
-    step(Vanished{key, wall_ms(), JobState::kLost, absl::StrCat("its directory on host ", options_.host, " is gone")});
+    step(Vanished{key, wall_ms(), JobState::kLost,
+                  absl::StrCat("its directory on host ", options_.host, " is gone")});
   }
 }
 
@@ -47,7 +49,8 @@ void Supervisor::adopt(Key key, const std::map<Key, Outbox::LaunchState>& launch
     found.suspend_reported = launch->second.suspend_reported;
   }
   if (!store_.launched(key)) {
-    if (!known) {  // prepared, but its launch was never written down: the controller will ask for it again
+    if (!known) {  // prepared, but its launch was never written down: the controller will ask for
+                   // it again
       store_.remove(key);
       return;
     }
@@ -56,7 +59,8 @@ void Supervisor::adopt(Key key, const std::map<Key, Outbox::LaunchState>& launch
       tracks_[key] = Track{};
       to_ask_.push_back(key);
     } else {
-      step(Vanished{key, wall_ms(), JobState::kLost, absl::StrCat("host ", options_.host, " was restarted while it ran")});
+      step(Vanished{key, wall_ms(), JobState::kLost,
+                    absl::StrCat("host ", options_.host, " was restarted while it ran")});
     }
     return;
   }

@@ -26,7 +26,8 @@ std::string shepherd_path() {
   if (given != nullptr) return given;
   const char* srcdir = std::getenv("TEST_SRCDIR");
   const char* workspace = std::getenv("TEST_WORKSPACE");
-  return std::string(srcdir ? srcdir : ".") + "/" + (workspace ? workspace : "") + "/worker/shepherd/xce_shepherd";
+  return std::string(srcdir ? srcdir : ".") + "/" + (workspace ? workspace : "") +
+         "/worker/shepherd/xce_shepherd";
 }
 
 // One life of the worker daemon. Destroying it ends the daemon; the jobs go on.
@@ -110,7 +111,8 @@ class AgentTest : public ::testing::Test {
     std::set<pid_t> pids;
     for (Key key : JobStore(data_, "n1", "").scan()) {
       const Status status = JobStore(data_, "n1", "").read_status(key);
-      if (status.started && start_ticks(status.started->shepherd_pid) == status.started->shepherd_start_ticks) {
+      if (status.started &&
+          start_ticks(status.started->shepherd_pid) == status.started->shepherd_start_ticks) {
         pids.insert(status.started->shepherd_pid);
       }
     }
@@ -228,7 +230,9 @@ TEST_F(AgentTest, AJobThatEndsWhileNoDaemonRunsIsReportedLater) {
   ASSERT_TRUE(reaches(17, JobState::kRunning));
   daemon_.reset();
   touch("stop");
-  ASSERT_TRUE(eventually([&] { return JobStore(data_, "n1", "").read_status({17, 1}).exit.has_value(); }));
+  ASSERT_TRUE(eventually([&] {
+    return JobStore(data_, "n1", "").read_status({17, 1}).exit.has_value();
+  }));
   start();
   ASSERT_TRUE(reaches(17, JobState::kCompleted));
   EXPECT_EQ(reports(17), "SF");
@@ -336,7 +340,8 @@ TEST_F(AgentTest, ANewAttemptRunsAfterAnOldOne) {
 }
 
 TEST_F(AgentTest, OutputIsReadThroughTheController) {
-  daemon_->link.dispatch(17, 1, {"sh", "-c", "echo one; echo two; while [ ! -e stop ]; do sleep 0.01; done"}, data_);
+  daemon_->link.dispatch(
+      17, 1, {"sh", "-c", "echo one; echo two; while [ ! -e stop ]; do sleep 0.01; done"}, data_);
   ASSERT_TRUE(reaches(17, JobState::kRunning));
   ASSERT_TRUE(eventually([&] { return read_small_file(data_ + "/xce-17.out") == "one\ntwo\n"; }));
   auto ask = [&](uint64_t offset, uint32_t limit) {

@@ -67,7 +67,8 @@ void Connector::handle_push(Pushed pushed) {
 }
 
 bool Connector::needs_join() const {
-  return joined_generation_ == 0 || joined_generation_ != link_->generation() || joined_reconnects_ != reconnects_;
+  return joined_generation_ == 0 || joined_generation_ != link_->generation() ||
+         joined_reconnects_ != reconnects_;
 }
 
 void Connector::run() {
@@ -94,8 +95,9 @@ void Connector::tick() {
   if (stopping()) return;
   if (status < 0) {
     ++failures_;
-    spdlog::warn("no controller answers (attempt {}): {}; jobs on this host go on, their results wait", failures_,
-                 link_->last_error());
+    spdlog::warn(
+        "no controller answers (attempt {}): {}; jobs on this host go on, their results wait",
+        failures_, link_->last_error());
     return;
   }
   if (failures_ > 0) spdlog::info("controller {} answers again", link_->current_master());
@@ -127,8 +129,11 @@ bool Connector::check_cluster(uint64_t cluster_id) {
     std::ofstream(options_.cluster_id_file) << id << "\n";
     return true;
   }
-  spdlog::error("this worker's data directory belongs to cluster {}, but the controllers are of cluster {}: give it another "
-                "--data-dir, or remove the old one once its jobs have ended", known, id);
+  spdlog::error(
+      "this worker's data directory belongs to cluster {}, but the controllers are of cluster {}: "
+      "give it another "
+      "--data-dir, or remove the old one once its jobs have ended",
+      known, id);
   if (on_fatal_) on_fatal_();
   return false;
 }
@@ -140,13 +145,15 @@ bool Connector::join() {
     JoinAnswer answer;
     const int status = link_->join(options_.host, options_.instance, &answer);
     if (status < 0) {
-      if (!stopping()) spdlog::warn("cannot join the cluster: {}; trying again", link_->last_error());
+      if (!stopping())
+        spdlog::warn("cannot join the cluster: {}; trying again", link_->last_error());
       return false;
     }
-    // The call itself may have moved to another controller: only a join on a connection that stayed counts.
+    // The call itself may have moved to another controller: only a join on a connection that stayed
+    // counts.
     if (link_->generation() != generation || reconnects_ != reconnects) continue;
-    spdlog::info("xcecd ready on {}: joined controller {} at revision {}", options_.host.name, link_->current_master(),
-                 answer.revision);
+    spdlog::info("xcecd ready on {}: joined controller {} at revision {}", options_.host.name,
+                 link_->current_master(), answer.revision);
     supervisor_->rebase(answer.outbox_applied);
     joined_reconnects_ = reconnects;
     joined_generation_ = generation;
@@ -158,7 +165,8 @@ bool Connector::join() {
   return false;
 }
 
-// Both ways: what the controller counts as ours is observed, what runs here unlisted is asked about.
+// Both ways: what the controller counts as ours is observed, what runs here unlisted is asked
+// about.
 bool Connector::reconcile() {
   const std::vector<Key> alive_here = supervisor_->alive();
   std::set<Key> listed;
@@ -167,7 +175,8 @@ bool Connector::reconcile() {
     const JobId after = page.next_after_id;
     page = JobPage();
     if (link_->list_jobs(options_.host.name, after, &page) < 0) {
-      if (!stopping()) spdlog::warn("cannot list this host's jobs: {}; trying again", link_->last_error());
+      if (!stopping())
+        spdlog::warn("cannot list this host's jobs: {}; trying again", link_->last_error());
       return false;
     }
     for (Job& job : page.jobs) {

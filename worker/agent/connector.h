@@ -1,9 +1,11 @@
-// The connector: keeps this host a member of the cluster. One thread joins, says hello at an interval, joins again after every
-// reconnect (spec component-failover-adoption, WorkerControllerConnector) and reconciles both ways after each join.
+// The connector: keeps this host a member of the cluster. One thread joins, says hello at an
+// interval, joins again after every reconnect (spec component-failover-adoption,
+// WorkerControllerConnector) and reconciles both ways after each join.
 //
-// Nothing on the host waits for it: the supervisor runs jobs, limits and the outbox on its own thread, and the reporter has
-// another. Pushes are handed on as they come. The reconnect hook only notes; the join happens here, outside of any call, and
-// counts as done only when it succeeded on the connection that is current afterwards (A2).
+// Nothing on the host waits for it: the supervisor runs jobs, limits and the outbox on its own
+// thread, and the reporter has another. Pushes are handed on as they come. The reconnect hook only
+// notes; the join happens here, outside of any call, and counts as done only when it succeeded on
+// the connection that is current afterwards (A2).
 #ifndef XCE_WORKER_AGENT_CONNECTOR_H_
 #define XCE_WORKER_AGENT_CONNECTOR_H_
 
@@ -35,7 +37,8 @@ class Connector {
   Connector(Options options, ControllerLink* link, Supervisor* supervisor, LogReader* logs);
   ~Connector() { stop(); }
 
-  // Called on the connector's thread. on_joined: after every successful join. on_fatal: the worker cannot do its work; end it.
+  // Called on the connector's thread. on_joined: after every successful join. on_fatal: the worker
+  // cannot do its work; end it.
   void set_handlers(std::function<void()> on_joined, std::function<void()> on_fatal) {
     on_joined_ = std::move(on_joined);
     on_fatal_ = std::move(on_fatal);
@@ -68,9 +71,9 @@ class Connector {
   std::function<void()> on_joined_, on_fatal_;
 
   std::thread thread_;
-  std::atomic<uint64_t> reconnects_{0};         // counted by the hook
+  std::atomic<uint64_t> reconnects_{0};  // counted by the hook
   std::atomic<uint64_t> joined_generation_{0};
-  std::atomic<bool> gap_{false};                // pushes were lost: reconcile again
+  std::atomic<bool> gap_{false};  // pushes were lost: reconcile again
   uint64_t joined_reconnects_ = 0;
   bool reconciled_ = false;
   bool cluster_checked_ = false;

@@ -1,8 +1,9 @@
-// The seam between the worker and the controllers: what the agent asks of libxce, in model values. XceLink is the real one; tests
-// put a recording fake in its place.
+// The seam between the worker and the controllers: what the agent asks of libxce, in model values.
+// XceLink is the real one; tests put a recording fake in its place.
 //
-// Calls return 0 (or what each says), or a negative status of xce/errnox.h or errno. They block while libxce looks for a primary,
-// so only the agent's own threads make them. Handlers run on libxce's threads; they must not block nor call back.
+// Calls return 0 (or what each says), or a negative status of xce/errnox.h or errno. They block
+// while libxce looks for a primary, so only the agent's own threads make them. Handlers run on
+// libxce's threads; they must not block nor call back.
 #ifndef XCE_WORKER_AGENT_CONTROLLER_LINK_H_
 #define XCE_WORKER_AGENT_CONTROLLER_LINK_H_
 
@@ -59,8 +60,10 @@ class ControllerLink {
  public:
   virtual ~ControllerLink() = default;
 
-  // Before start(). on_reconnect only notes the fact: it runs while the connection is being repaired (A2).
-  virtual void set_handlers(std::function<void(Pushed)> on_push, std::function<void()> on_reconnect) = 0;
+  // Before start(). on_reconnect only notes the fact: it runs while the connection is being
+  // repaired (A2).
+  virtual void set_handlers(std::function<void(Pushed)> on_push,
+                            std::function<void()> on_reconnect) = 0;
   virtual int start() = 0;
   // Ends the calls in flight; later ones fail at once. From any thread.
   virtual void stop() = 0;

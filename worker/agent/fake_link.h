@@ -1,5 +1,5 @@
-// A controller that lives in the test: it keeps the jobs of one host, applies reports as the real one does (once, in order,
-// gaps ignored) and remembers what it was asked. Thread safe.
+// A controller that lives in the test: it keeps the jobs of one host, applies reports as the real
+// one does (once, in order, gaps ignored) and remembers what it was asked. Thread safe.
 #ifndef XCE_WORKER_AGENT_FAKE_LINK_H_
 #define XCE_WORKER_AGENT_FAKE_LINK_H_
 
@@ -33,7 +33,8 @@ class FakeLink : public ControllerLink {
  public:
   FakeLink(FakeCluster* cluster, std::string host) : c_(cluster), host_(std::move(host)) {}
 
-  void set_handlers(std::function<void(Pushed)> on_push, std::function<void()> on_reconnect) override {
+  void set_handlers(std::function<void(Pushed)> on_push,
+                    std::function<void()> on_reconnect) override {
     on_push_ = std::move(on_push);
     on_reconnect_ = std::move(on_reconnect);
   }
@@ -113,7 +114,8 @@ class FakeLink : public ControllerLink {
   std::string current_master() override { return "fake:1"; }
 
   // The scheduler dispatches: the job is STARTING here, and its worker is told.
-  void dispatch(JobId id, uint32_t attempt, std::vector<std::string> args, const std::string& work_dir, bool push = true) {
+  void dispatch(JobId id, uint32_t attempt, std::vector<std::string> args,
+                const std::string& work_dir, bool push = true) {
     Job job;
     {
       absl::MutexLock lock(&c_->mutex);

@@ -90,7 +90,8 @@ ShepherdSpec spec_of(const Job& job, const std::string& host, const std::string&
 absl::Status JobStore::prepare() const {
   absl::Status status = make_directories(data_dir_ + "/jobs");
   if (!status.ok()) return status;
-  if (mkfifo(events_fifo().c_str(), 0600) != 0 && errno != EEXIST) return failed(events_fifo(), errno);
+  if (mkfifo(events_fifo().c_str(), 0600) != 0 && errno != EEXIST)
+    return failed(events_fifo(), errno);
   return absl::OkStatus();
 }
 
@@ -107,9 +108,13 @@ absl::Status JobStore::create(Key key, const Job& job) const {
   return write_file(path + "/" + kSpecFile, encode_spec(spec), 0600);
 }
 
-Status JobStore::read_status(Key key) const { return decode_status(read_small_file(dir(key) + "/" + kStatusFile)); }
+Status JobStore::read_status(Key key) const {
+  return decode_status(read_small_file(dir(key) + "/" + kStatusFile));
+}
 
-bool JobStore::launched(Key key) const { return access((dir(key) + "/" + kStatusFile).c_str(), F_OK) == 0; }
+bool JobStore::launched(Key key) const {
+  return access((dir(key) + "/" + kStatusFile).c_str(), F_OK) == 0;
+}
 
 bool JobStore::alive(Key key) const { return shepherd_alive(dir(key)); }
 
@@ -131,7 +136,8 @@ absl::Status JobStore::send(const Order& order) const {
 
 void JobStore::remove(Key key) const {
   const std::string path = dir(key);
-  for (const char* name : {kSpecFile, kScriptFile, kControlFifo, kStatusFile}) unlink((path + "/" + name).c_str());
+  for (const char* name : {kSpecFile, kScriptFile, kControlFifo, kStatusFile})
+    unlink((path + "/" + name).c_str());
   if (rmdir(path.c_str()) == 0 || errno != ENOTEMPTY) return;
   if (DIR* d = opendir(path.c_str())) {  // what a launcher that was killed left
     while (dirent* entry = readdir(d)) unlinkat(dirfd(d), entry->d_name, 0);

@@ -1,5 +1,6 @@
-// The job directories of this host, as the worker sees them: made, read, given orders, removed. I/O, no memory of its own.
-// Thread safe: functions of the file system. See shepherd/job_files.h for what lies in a directory.
+// The job directories of this host, as the worker sees them: made, read, given orders, removed.
+// I/O, no memory of its own. Thread safe: functions of the file system. See shepherd/job_files.h
+// for what lies in a directory.
 #ifndef XCE_WORKER_AGENT_JOB_STORE_H_
 #define XCE_WORKER_AGENT_JOB_STORE_H_
 
@@ -20,11 +21,12 @@ class JobStore {
 
   // Makes DATA, DATA/jobs and the events FIFO.
   absl::Status prepare() const;
-  // Makes the directory of an attempt: spec, script, control FIFO. One that exists unlaunched is made anew.
+  // Makes the directory of an attempt: spec, script, control FIFO. One that exists unlaunched is
+  // made anew.
   absl::Status create(Key key, const Job& job) const;
   Status read_status(Key key) const;
-  bool launched(Key key) const;        // its status file exists
-  bool alive(Key key) const;           // its shepherd holds the lock
+  bool launched(Key key) const;  // its status file exists
+  bool alive(Key key) const;     // its shepherd holds the lock
   // Unavailable: the shepherd does not listen yet, or no more.
   absl::Status send(const Order& order) const;
   void remove(Key key) const;

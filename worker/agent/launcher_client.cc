@@ -31,7 +31,8 @@ absl::Status LauncherClient::start() {
   stop();
   int fds[2];
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) != 0) {
-    return absl::UnavailableError(absl::StrCat("cannot make a socket for the launcher: ", std::strerror(errno)));
+    return absl::UnavailableError(
+        absl::StrCat("cannot make a socket for the launcher: ", std::strerror(errno)));
   }
   fcntl(fds[0], F_SETFL, O_NONBLOCK);
   constexpr int kChildFd = 3;
@@ -46,8 +47,10 @@ absl::Status LauncherClient::start() {
   sigfillset(&all);
   posix_spawnattr_setsigmask(&attr, &none);
   posix_spawnattr_setsigdefault(&attr, &all);
-  posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);
-  std::string program = binary_, verb = "launcher", fd_text = std::to_string(kChildFd), data_dir = data_dir_;
+  posix_spawnattr_setflags(&attr,
+                           POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID);
+  std::string program = binary_, verb = "launcher", fd_text = std::to_string(kChildFd),
+              data_dir = data_dir_;
   char* argv[] = {program.data(), verb.data(), fd_text.data(), data_dir.data(), nullptr};
   pid_t pid = 0;
   const int error = posix_spawn(&pid, binary_.c_str(), &actions, &attr, argv, environ);
@@ -67,7 +70,8 @@ absl::Status LauncherClient::start() {
 absl::Status LauncherClient::ask(Key key) {
   const std::string name = dir_name(key.job, key.attempt);
   if (send(fd_, name.data(), name.size(), MSG_NOSIGNAL) >= 0) return absl::OkStatus();
-  if (errno == EAGAIN || errno == ENOBUFS) return absl::ResourceExhaustedError("the launcher is busy");
+  if (errno == EAGAIN || errno == ENOBUFS)
+    return absl::ResourceExhaustedError("the launcher is busy");
   return absl::UnavailableError(absl::StrCat("the launcher is gone: ", std::strerror(errno)));
 }
 
@@ -81,7 +85,9 @@ bool LauncherClient::read_answers(std::vector<Answer>* out) {
     const std::string text(buffer, static_cast<size_t>(n));
     const size_t space = text.find(' ');
     Answer answer;
-    if (space == std::string::npos || !parse_dir_name(text.substr(0, space), &answer.key.job, &answer.key.attempt)) continue;
+    if (space == std::string::npos ||
+        !parse_dir_name(text.substr(0, space), &answer.key.job, &answer.key.attempt))
+      continue;
     const std::string rest = text.substr(space + 1);
     if (rest.compare(0, 3, "ok ") == 0) {
       answer.pid = static_cast<pid_t>(std::atoi(rest.c_str() + 3));

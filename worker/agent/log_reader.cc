@@ -70,7 +70,9 @@ void LogReader::run() {
     LogQuery query;
     {
       absl::MutexLock lock(&mutex_);
-      auto ready = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stopping_ || !queries_.empty(); };
+      auto ready = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+        return stopping_ || !queries_.empty();
+      };
       mutex_.Await(absl::Condition(&ready));
       if (stopping_) return;
       query = queries_.front();
@@ -86,7 +88,8 @@ LogChunk LogReader::answer(const LogQuery& query) {
   if (!files) {
     std::optional<Job> job;
     const int status = link_->job_info(query.job, &job);
-    if (status >= 0 && job) files = Supervisor::OutputFiles{job->stdout_file, job->stderr_file, is_ended(job->state)};
+    if (status >= 0 && job)
+      files = Supervisor::OutputFiles{job->stdout_file, job->stderr_file, is_ended(job->state)};
   }
   LogChunk chunk;
   chunk.offset = query.offset;
@@ -94,7 +97,8 @@ LogChunk LogReader::answer(const LogQuery& query) {
     chunk.status = E_XCE_NOENT;
     chunk.message = "job " + std::to_string(query.job) + " is not known on this host";
   } else {
-    const std::string& file = query.stream == Stream::kStdout ? files->stdout_file : files->stderr_file;
+    const std::string& file =
+        query.stream == Stream::kStdout ? files->stdout_file : files->stderr_file;
     if (!file.empty()) {
       chunk = read_log(file, query.offset, query.limit, files->ended);
     } else {

@@ -1,5 +1,6 @@
-// Answers the controller's questions for a job's output, on a thread of its own: a slow file system must delay neither the
-// jobs nor the connection. Where a job writes is known here while it lives; afterwards the controller's record tells.
+// Answers the controller's questions for a job's output, on a thread of its own: a slow file system
+// must delay neither the jobs nor the connection. Where a job writes is known here while it lives;
+// afterwards the controller's record tells.
 #ifndef XCE_WORKER_AGENT_LOG_READER_H_
 #define XCE_WORKER_AGENT_LOG_READER_H_
 
@@ -16,8 +17,9 @@ namespace xce::worker {
 
 inline constexpr uint32_t kMaxLogBytes = 1 << 20;  // of one answer
 
-// Reads up to min(limit, kMaxLogBytes) bytes of `file` from `offset` on. `ended`: nothing will be added any more, so that the
-// file's end is the end. A missing file of a job that has not ended is empty so far. I/O; thread safe.
+// Reads up to min(limit, kMaxLogBytes) bytes of `file` from `offset` on. `ended`: nothing will be
+// added any more, so that the file's end is the end. A missing file of a job that has not ended is
+// empty so far. I/O; thread safe.
 LogChunk read_log(const std::string& file, uint64_t offset, uint32_t limit, bool ended);
 
 class LogReader {
@@ -26,7 +28,8 @@ class LogReader {
   ~LogReader() { stop(); }
 
   void start();
-  // From any thread. Questions beyond the first thousand waiting are dropped: their askers ask again.
+  // From any thread. Questions beyond the first thousand waiting are dropped: their askers ask
+  // again.
   void ask(LogQuery query);
   void stop();
 

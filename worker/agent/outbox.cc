@@ -78,7 +78,9 @@ absl::Status write_all(int fd, const std::string& bytes, const std::string& path
   for (size_t done = 0; done < bytes.size();) {
     const ssize_t n = write(fd, bytes.data() + done, bytes.size() - done);
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return absl::UnavailableError(absl::StrCat("cannot write ", path, ": ", std::strerror(errno)));
+    if (n < 0)
+      return absl::UnavailableError(
+          absl::StrCat("cannot write ", path, ": ", std::strerror(errno)));
     done += static_cast<size_t>(n);
   }
   return absl::OkStatus();
@@ -87,11 +89,13 @@ absl::Status write_all(int fd, const std::string& bytes, const std::string& path
 absl::Status sync_directory_of(const std::string& path) {
   const std::string dir = path.substr(0, path.rfind('/'));
   const int fd = open(dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return absl::UnavailableError(absl::StrCat("cannot open ", dir, ": ", std::strerror(errno)));
+  if (fd < 0)
+    return absl::UnavailableError(absl::StrCat("cannot open ", dir, ": ", std::strerror(errno)));
   const bool ok = fsync(fd) == 0;
   const int error = errno;
   close(fd);
-  return ok ? absl::OkStatus() : absl::UnavailableError(absl::StrCat("cannot sync ", dir, ": ", std::strerror(error)));
+  return ok ? absl::OkStatus()
+            : absl::UnavailableError(absl::StrCat("cannot sync ", dir, ": ", std::strerror(error)));
 }
 
 }  // namespace
@@ -100,7 +104,8 @@ bool is_final(const Report& report) {
   return report.kind == NotifyKind::kFinish || report.kind == NotifyKind::kFail;
 }
 
-absl::StatusOr<std::unique_ptr<Outbox>> Outbox::open(const std::string& path, size_t compact_bytes) {
+absl::StatusOr<std::unique_ptr<Outbox>> Outbox::open(const std::string& path,
+                                                     size_t compact_bytes) {
   std::unique_ptr<Outbox> outbox(new Outbox(path, compact_bytes));
   const absl::Status loaded = outbox->load();
   if (!loaded.ok()) return loaded;
@@ -113,20 +118,26 @@ Outbox::~Outbox() {
 
 absl::Status Outbox::load() {
   fd_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-  if (fd_ < 0) return absl::UnavailableError(absl::StrCat("cannot open ", path_, ": ", std::strerror(errno)));
+  if (fd_ < 0)
+    return absl::UnavailableError(absl::StrCat("cannot open ", path_, ": ", std::strerror(errno)));
   const std::string bytes = read_small_file(path_);
   std::vector<Record> records;
   const size_t whole = decode_records(bytes, &records);
-  // After a torn write nothing valid follows; a valid record behind garbage is damage that a cut would make worse.
-  for (size_t at = bytes.find("XCR1", whole + 1); at != std::string::npos; at = bytes.find("XCR1", at + 1)) {
+  // After a torn write nothing valid follows; a valid record behind garbage is damage that a cut
+  // would make worse.
+  for (size_t at = bytes.find("XCR1", whole + 1); at != std::string::npos;
+       at = bytes.find("XCR1", at + 1)) {
     std::vector<Record> later;
     if (decode_records(std::string_view(bytes).substr(at), &later) > 0) {
-      return absl::FailedPreconditionError(absl::StrCat(path_, " is damaged at byte ", whole,
-          ": move the worker's data directory away and start again; the jobs in it will be reported as lost"));
+      return absl::FailedPreconditionError(
+          absl::StrCat(path_, " is damaged at byte ", whole,
+                       ": move the worker's data directory away and start again; the jobs in it "
+                       "will be reported as lost"));
     }
   }
   if (whole != bytes.size() && ftruncate(fd_, static_cast<off_t>(whole)) != 0) {
-    return absl::UnavailableError(absl::StrCat("cannot cut the torn end off ", path_, ": ", std::strerror(errno)));
+    return absl::UnavailableError(
+        absl::StrCat("cannot cut the torn end off ", path_, ": ", std::strerror(errno)));
   }
   file_bytes_ = whole;
   {
@@ -139,8 +150,10 @@ absl::Status Outbox::load() {
         next_seq_ = report.outbox_seq + 1;
         reports_.push_back(std::move(report));
       } else if (type == "launch") {
-        launches_[Key{r.unsigned_number("job"), static_cast<uint32_t>(r.unsigned_number("attempt"))}] =
-            LaunchState{std::string(r.text("boot_id")), r.number("start_reported") != 0, r.number("suspend_reported") != 0};
+        launches_[Key{r.unsigned_number("job"),
+                      static_cast<uint32_t>(r.unsigned_number("attempt"))}] =
+            LaunchState{std::string(r.text("boot_id")), r.number("start_reported") != 0,
+                        r.number("suspend_reported") != 0};
       } else {  // base, confirmed
         next_seq_ = std::max(next_seq_, r.unsigned_number("next_seq"));
         confirmed_ = r.unsigned_number("confirmed");
@@ -187,10 +200,12 @@ absl::Status Outbox::commit() {
   if (broken_ || file_bytes_ + buffer_.size() > compact_bytes_) return rewrite();
   absl::Status status = write_all(fd_, buffer_, path_);
   if (status.ok() && needs_sync_ && fdatasync(fd_) != 0) {
-    status = absl::UnavailableError(absl::StrCat("cannot sync ", path_, ": ", std::strerror(errno)));
+    status =
+        absl::UnavailableError(absl::StrCat("cannot sync ", path_, ": ", std::strerror(errno)));
   }
   if (!status.ok()) {
-    broken_ = true;  // what of it is on disk is unknown, and a second fdatasync would not tell: write a fresh file
+    broken_ = true;  // what of it is on disk is unknown, and a second fdatasync would not tell:
+                     // write a fresh file
     return status;
   }
   file_bytes_ += buffer_.size();
@@ -202,7 +217,8 @@ absl::Status Outbox::commit() {
 }
 
 std::string Outbox::whole_state() const {
-  std::string bytes = encode_position("base", reports_.empty() ? next_seq_ : reports_.front().outbox_seq, confirmed_);
+  std::string bytes = encode_position(
+      "base", reports_.empty() ? next_seq_ : reports_.front().outbox_seq, confirmed_);
   for (const auto& [key, state] : launches_) bytes += encode_launch(key, state);
   for (const Report& report : reports_) bytes += encode_report(report);
   return bytes;
@@ -217,11 +233,15 @@ absl::Status Outbox::rewrite() {
   const std::string fresh = path_ + ".new";
   unlink(fresh.c_str());
   const int fd = ::open(fresh.c_str(), O_RDWR | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0600);
-  if (fd < 0) return absl::UnavailableError(absl::StrCat("cannot write ", fresh, ": ", std::strerror(errno)));
+  if (fd < 0)
+    return absl::UnavailableError(absl::StrCat("cannot write ", fresh, ": ", std::strerror(errno)));
   absl::Status status = write_all(fd, bytes, fresh);
-  if (status.ok() && fsync(fd) != 0) status = absl::UnavailableError(absl::StrCat("cannot sync ", fresh, ": ", std::strerror(errno)));
+  if (status.ok() && fsync(fd) != 0)
+    status =
+        absl::UnavailableError(absl::StrCat("cannot sync ", fresh, ": ", std::strerror(errno)));
   if (status.ok() && rename(fresh.c_str(), path_.c_str()) != 0) {
-    status = absl::UnavailableError(absl::StrCat("cannot rename ", fresh, ": ", std::strerror(errno)));
+    status =
+        absl::UnavailableError(absl::StrCat("cannot rename ", fresh, ": ", std::strerror(errno)));
   }
   if (!status.ok()) {
     close(fd);
@@ -244,7 +264,8 @@ absl::Status Outbox::rewrite() {
 std::vector<Key> Outbox::confirm(uint64_t seq) {
   std::vector<Key> finals;
   absl::MutexLock lock(&mutex_);
-  // A report that is not on disk yet cannot have been applied: never drop it on the word of a confused controller.
+  // A report that is not on disk yet cannot have been applied: never drop it on the word of a
+  // confused controller.
   seq = std::min(seq, durable_seq_);
   if (seq <= confirmed_) return finals;
   confirmed_ = seq;
@@ -273,7 +294,8 @@ std::vector<Report> Outbox::pending(uint64_t after, size_t max) const {
   absl::MutexLock lock(&mutex_);
   if (reports_.empty()) return out;
   const uint64_t first = reports_.front().outbox_seq;
-  for (size_t i = after >= first ? after - first + 1 : 0; i < reports_.size() && out.size() < max; ++i) {
+  for (size_t i = after >= first ? after - first + 1 : 0; i < reports_.size() && out.size() < max;
+       ++i) {
     if (reports_[i].outbox_seq > durable_seq_) break;
     out.push_back(reports_[i]);
   }

@@ -1,11 +1,13 @@
-// The outbox: what this host has launched and what it has to report, on disk before anybody hears of it.
+// The outbox: what this host has launched and what it has to report, on disk before anybody hears
+// of it.
 //
-// One append-only file. A launch is written before its shepherd is started, so that an attempt is started once at most, also over
-// a power cut. A report is written before it is sent and kept until the controller confirms its sequence number; numbers rise
-// by one over restarts. Everything that one turn of the supervisor's loop adds shares one fdatasync (commit).
+// One append-only file. A launch is written before its shepherd is started, so that an attempt is
+// started once at most, also over a power cut. A report is written before it is sent and kept until
+// the controller confirms its sequence number; numbers rise by one over restarts. Everything that
+// one turn of the supervisor's loop adds shares one fdatasync (commit).
 //
-// Threads: add_*, commit, confirm and rebase belong to the supervisor's thread; pending, confirmed and the like may be
-// called from any.
+// Threads: add_*, commit, confirm and rebase belong to the supervisor's thread; pending, confirmed
+// and the like may be called from any.
 #ifndef XCE_WORKER_AGENT_OUTBOX_H_
 #define XCE_WORKER_AGENT_OUTBOX_H_
 
@@ -35,22 +37,26 @@ class Outbox {
     bool start_reported = false, suspend_reported = false;
   };
 
-  // Opens or makes the file `path`, cutting off a torn tail. `compact_bytes`: size from which confirmed records are dropped.
-  // FailedPrecondition when the file is damaged before its end, with the way out.
-  static absl::StatusOr<std::unique_ptr<Outbox>> open(const std::string& path, size_t compact_bytes = 4 << 20);
+  // Opens or makes the file `path`, cutting off a torn tail. `compact_bytes`: size from which
+  // confirmed records are dropped. FailedPrecondition when the file is damaged before its end, with
+  // the way out.
+  static absl::StatusOr<std::unique_ptr<Outbox>> open(const std::string& path,
+                                                      size_t compact_bytes = 4 << 20);
   ~Outbox();
 
   void add_launch(Key key, const std::string& boot_id);
   // Gives the report its sequence number.
   void add_report(Report report);
-  // Puts everything added on disk; only then do reports become pending and launches final. On failure nothing is lost: the
-  // next call writes a fresh file. Cheap when nothing was added.
+  // Puts everything added on disk; only then do reports become pending and launches final. On
+  // failure nothing is lost: the next call writes a fresh file. Cheap when nothing was added.
   absl::Status commit();
 
-  // Drops the reports up to `seq`, which the controller has applied, and gives those that were last ones of their attempts.
+  // Drops the reports up to `seq`, which the controller has applied, and gives those that were last
+  // ones of their attempts.
   std::vector<Key> confirm(uint64_t seq);
-  // After a join and confirm(applied): makes the numbers go on from what the controller has applied. It changes something only
-  // when one side has lost its data; reports already confirmed then stay dropped.
+  // After a join and confirm(applied): makes the numbers go on from what the controller has
+  // applied. It changes something only when one side has lost its data; reports already confirmed
+  // then stay dropped.
   void rebase(uint64_t applied);
 
   // Reports on disk with numbers above `after`, at most `max`, in order.
@@ -63,7 +69,8 @@ class Outbox {
   std::vector<Report> unconfirmed_finals() const;
 
  private:
-  Outbox(std::string path, size_t compact_bytes) : path_(std::move(path)), compact_bytes_(compact_bytes) {}
+  Outbox(std::string path, size_t compact_bytes)
+      : path_(std::move(path)), compact_bytes_(compact_bytes) {}
   absl::Status load();
   void note_report(const Report& report) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::string whole_state() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -1,4 +1,5 @@
-// The outbox over crashes: what a commit has said is on disk is found again, whatever was torn behind it.
+// The outbox over crashes: what a commit has said is on disk is found again, whatever was torn
+// behind it.
 #include "worker/agent/outbox.h"
 
 #include <gtest/gtest.h>
@@ -41,11 +42,12 @@ class OutboxTest : public ::testing::Test {
   }
   static std::string seqs(const Outbox& outbox, uint64_t after = 0) {
     std::string text;
-    for (const Report& r : outbox.pending(after, 1000)) text += std::to_string(r.outbox_seq) + ":" + std::to_string(r.job) + " ";
+    for (const Report& r : outbox.pending(after, 1000))
+      text += std::to_string(r.outbox_seq) + ":" + std::to_string(r.job) + " ";
     return text;
   }
   size_t file_size() const {
-    struct stat st{};
+    struct stat st {};
     stat(path_.c_str(), &st);
     return static_cast<size_t>(st.st_size);
   }
@@ -120,7 +122,8 @@ TEST_F(OutboxTest, LaunchesAreKnownUntilTheirEndIsReported) {
   EXPECT_EQ(outbox->unconfirmed_finals()[0].job, 2u);
 }
 
-// A crash at any byte of the second commit: the first one's reports are there, and the numbers go on without a gap.
+// A crash at any byte of the second commit: the first one's reports are there, and the numbers go
+// on without a gap.
 TEST_F(OutboxTest, TornTailAtEveryByte) {
   size_t first = 0;
   {

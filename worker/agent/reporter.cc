@@ -35,7 +35,9 @@ void Reporter::rejoined() {
 
 void Reporter::wait() {
   absl::MutexLock lock(&mutex_);
-  auto ready = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return woken_ || rejoined_ || stopping_; };
+  auto ready = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return woken_ || rejoined_ || stopping_;
+  };
   mutex_.AwaitWithTimeout(absl::Condition(&ready), absl::Milliseconds(kIdleMs));
   woken_ = false;
 }
@@ -55,7 +57,8 @@ void Reporter::run() {
 bool Reporter::send_some() {
   const uint64_t joined = connector_->joined_generation();
   if (joined == 0) return false;
-  if (joined != link_->generation()) {  // a fire-and-forget call reconnected: the new primary wants a join first
+  if (joined != link_->generation()) {  // a fire-and-forget call reconnected: the new primary wants
+                                        // a join first
     connector_->kick();
     return false;
   }
@@ -66,7 +69,8 @@ bool Reporter::send_some() {
     progress_ms_ = now;
   }
   if (sent_ > confirmed && now - progress_ms_ > options_.resend_ms) sent_ = 0;
-  const std::vector<Report> reports = outbox_->pending(std::max(sent_, confirmed), options_.reports_a_message);
+  const std::vector<Report> reports =
+      outbox_->pending(std::max(sent_, confirmed), options_.reports_a_message);
   if (reports.empty()) return false;
   if (link_->notify(options_.instance, reports) < 0) return false;
   sent_ = reports.back().outbox_seq;

@@ -1,5 +1,6 @@
-// The reporter: sends the outbox. One thread sends every report that is on disk and unconfirmed, in order, many a message; it
-// starts again at the first unconfirmed one after each join and when confirmations stay away.
+// The reporter: sends the outbox. One thread sends every report that is on disk and unconfirmed, in
+// order, many a message; it starts again at the first unconfirmed one after each join and when
+// confirmations stay away.
 #ifndef XCE_WORKER_AGENT_REPORTER_H_
 #define XCE_WORKER_AGENT_REPORTER_H_
 
@@ -18,7 +19,7 @@ class Reporter {
  public:
   struct Options {
     uint64_t instance = 0;
-    int resend_ms = 1000;         // without a confirmation
+    int resend_ms = 1000;  // without a confirmation
     size_t reports_a_message = 256;
   };
   Reporter(Options options, ControllerLink* link, Outbox* outbox, Connector* connector)
@@ -26,9 +27,9 @@ class Reporter {
   ~Reporter() { stop(); }
 
   void start();
-  void stop();       // end the link's calls first
-  void wake();       // reports may be pending; from any thread
-  void rejoined();   // send all that is unconfirmed; from any thread
+  void stop();      // end the link's calls first
+  void wake();      // reports may be pending; from any thread
+  void rejoined();  // send all that is unconfirmed; from any thread
 
  private:
   void run();
@@ -41,9 +42,9 @@ class Reporter {
   Connector* const connector_;
   std::thread thread_;
 
-  uint64_t sent_ = 0;          // highest number sent since the last start from the front
+  uint64_t sent_ = 0;  // highest number sent since the last start from the front
   uint64_t seen_confirmed_ = 0;
-  int64_t progress_ms_ = 0;    // when something was last sent anew or confirmed
+  int64_t progress_ms_ = 0;  // when something was last sent anew or confirmed
 
   absl::Mutex mutex_;
   bool woken_ ABSL_GUARDED_BY(mutex_) = false;

@@ -66,7 +66,8 @@ absl::Status Supervisor::start() {
   // Read and write, so that it never reads as closed while no shepherd writes.
   events_fd_ = open(store_.events_fifo().c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
   if (epoll_fd_ < 0 || wake_fd_ < 0 || events_fd_ < 0) {
-    return absl::UnavailableError(absl::StrCat("cannot open ", store_.events_fifo(), ": ", std::strerror(errno)));
+    return absl::UnavailableError(
+        absl::StrCat("cannot open ", store_.events_fifo(), ": ", std::strerror(errno)));
   }
   for (int fd : {wake_fd_, events_fd_}) {
     epoll_event event{EPOLLIN, {.fd = fd}};
@@ -97,7 +98,8 @@ void Supervisor::stop() {
   absl::MutexLock lock(&mutex_);
   stopping_ = true;
   const uint64_t one = 1;
-  if (write(wake_fd_, &one, sizeof one) < 0) spdlog::error("cannot wake the supervisor: {}", std::strerror(errno));
+  if (write(wake_fd_, &one, sizeof one) < 0)
+    spdlog::error("cannot wake the supervisor: {}", std::strerror(errno));
 }
 
 void Supervisor::post(Input input) {
@@ -105,7 +107,8 @@ void Supervisor::post(Input input) {
   inputs_.push_back(std::move(input));
   if (inputs_.size() != 1) return;  // it has been woken already
   const uint64_t one = 1;
-  if (write(wake_fd_, &one, sizeof one) < 0) spdlog::error("cannot wake the supervisor: {}", std::strerror(errno));
+  if (write(wake_fd_, &one, sizeof one) < 0)
+    spdlog::error("cannot wake the supervisor: {}", std::strerror(errno));
 }
 
 void Supervisor::observe(Job job) { post(Event(Observed{std::move(job)})); }
@@ -128,14 +131,16 @@ std::optional<Supervisor::OutputFiles> Supervisor::output_files(JobId job) const
   absl::MutexLock lock(&lifecycle_mutex_);
   const auto& jobs = lifecycle_.jobs();
   for (auto it = jobs.lower_bound(Key{job, 0}); it != jobs.end() && it->first.job == job; ++it) {
-    files = OutputFiles{it->second.stdout_file, it->second.stderr_file, it->second.phase == Phase::kEnded};
+    files = OutputFiles{it->second.stdout_file, it->second.stderr_file,
+                        it->second.phase == Phase::kEnded};
   }
   return files;
 }
 
 void Supervisor::turn() {
   const bool retry = outbox_failing_ || !unsent_.empty() || !to_ask_.empty();
-  const int64_t wait = std::clamp<int64_t>(next_look_ms_ - monotonic_ms(), 0, retry ? 50 : options_.look_ms);
+  const int64_t wait =
+      std::clamp<int64_t>(next_look_ms_ - monotonic_ms(), 0, retry ? 50 : options_.look_ms);
   epoll_event events[128];
   const int n = epoll_wait(epoll_fd_, events, 128, static_cast<int>(wait));
   bool launcher_spoke = false;
@@ -214,7 +219,8 @@ void Supervisor::launch(const Launch& launch) {
   const absl::Status status = store_.create(launch.key, launch.job);
   if (!status.ok()) {
     step(Vanished{launch.key, wall_ms(), JobState::kFailed,
-                  absl::StrCat("host ", options_.host, " could not start it: ", std::string(status.message()))});
+                  absl::StrCat("host ", options_.host,
+                               " could not start it: ", std::string(status.message()))});
     return;
   }
   tracks_[launch.key] = Track{};
@@ -228,14 +234,17 @@ void Supervisor::send_order(const Order& order) {
     const LocalJob* job = lifecycle_.find(order.key);
     if (job == nullptr || job->phase == Phase::kEnded) return;
   }
-  if (!store_.send(order).ok()) unsent_.push_back(order);  // tried again until it is taken or the job has ended
+  if (!store_.send(order).ok())
+    unsent_.push_back(order);  // tried again until it is taken or the job has ended
 }
 
 // What may happen only once the outbox is on disk.
 void Supervisor::after_commit() {
   const absl::Status status = outbox_->commit();
   if (!status.ok()) {
-    if (!outbox_failing_) spdlog::error("{}; no job is started and nothing is reported until it can be written", std::string(status.message()));
+    if (!outbox_failing_)
+      spdlog::error("{}; no job is started and nothing is reported until it can be written",
+                    std::string(status.message()));
     outbox_failing_ = true;
     return;
   }
@@ -297,7 +306,8 @@ void Supervisor::handle_answers() {
 void Supervisor::watch(Key key, pid_t shepherd) {
   auto it = tracks_.find(key);
   if (it == tracks_.end() || it->second.pidfd >= 0) return;
-  const int fd = static_cast<int>(syscall(SYS_pidfd_open, shepherd, 0));  // glibc 2.36 declares it for C only
+  const int fd =
+      static_cast<int>(syscall(SYS_pidfd_open, shepherd, 0));  // glibc 2.36 declares it for C only
   if (fd < 0 || !store_.alive(key)) {  // it is gone already (and its pid may be another's)
     if (fd >= 0) close(fd);
     look_at(key, true);
@@ -318,16 +328,19 @@ void Supervisor::unwatch(Track* track) {
 
 void Supervisor::handle_events_fifo() {
   char buffer[4096];
-  for (ssize_t n; (n = read(events_fd_, buffer, sizeof buffer)) > 0;) event_lines_.append(buffer, static_cast<size_t>(n));
+  for (ssize_t n; (n = read(events_fd_, buffer, sizeof buffer)) > 0;)
+    event_lines_.append(buffer, static_cast<size_t>(n));
   size_t begin = 0;
   for (size_t end; (end = event_lines_.find('\n', begin)) != std::string::npos; begin = end + 1) {
     Key key;
-    if (parse_dir_name(event_lines_.substr(begin, end - begin), &key.job, &key.attempt)) look_at(key, false);
+    if (parse_dir_name(event_lines_.substr(begin, end - begin), &key.job, &key.attempt))
+      look_at(key, false);
   }
   event_lines_.erase(0, begin);
 }
 
-// Reads what the shepherd wrote and passes on what is new. `dead`: the shepherd is known to have ended.
+// Reads what the shepherd wrote and passes on what is new. `dead`: the shepherd is known to have
+// ended.
 void Supervisor::look_at(Key key, bool dead) {
   auto it = tracks_.find(key);
   if (it == tracks_.end()) return;
@@ -339,7 +352,8 @@ void Supervisor::look_at(Key key, bool dead) {
   const Status status = store_.read_status(key);
   if (status.started && !track->started) {
     track->started = true;
-    step(Started{key, status.started->time_ms, status.started->stdout_file, status.started->stderr_file});
+    step(Started{key, status.started->time_ms, status.started->stdout_file,
+                 status.started->stderr_file});
   }
   for (; track->changes < status.changes.size(); ++track->changes) {
     const StatusChange& change = status.changes[track->changes];
@@ -378,7 +392,8 @@ void Supervisor::look_at_all() {
   next_look_ms_ = monotonic_ms() + options_.look_ms;
   for (Key key : alive()) {
     if (!store_.launched(key)) continue;
-    // Asked before reading: a shepherd that writes its last word between the two is not taken for one that left none.
+    // Asked before reading: a shepherd that writes its last word between the two is not taken for
+    // one that left none.
     const bool dead = !store_.alive(key);
     look_at(key, dead);
   }

@@ -1,11 +1,13 @@
-// The supervisor: the loop that owns the jobs of this host. It takes in what the controller wants (posted by the connector)
-// and what the shepherds do (FIFO lines, pidfds, a look at everything once a second), lets the pure lifecycle decide, and
-// carries the decisions out: launches, orders, reports, removals.
+// The supervisor: the loop that owns the jobs of this host. It takes in what the controller wants
+// (posted by the connector) and what the shepherds do (FIFO lines, pidfds, a look at everything
+// once a second), lets the pure lifecycle decide, and carries the decisions out: launches, orders,
+// reports, removals.
 //
-// It never waits for a controller. Each turn handles all that has come, then commits the outbox once; shepherds are asked
-// for and reports become visible to the reporter only after that.
+// It never waits for a controller. Each turn handles all that has come, then commits the outbox
+// once; shepherds are asked for and reports become visible to the reporter only after that.
 //
-// Threads: run() is the loop; stop() and the posting and asking functions may be called from any thread.
+// Threads: run() is the loop; stop() and the posting and asking functions may be called from any
+// thread.
 #ifndef XCE_WORKER_AGENT_SUPERVISOR_H_
 #define XCE_WORKER_AGENT_SUPERVISOR_H_
 
@@ -33,8 +35,8 @@ class Supervisor {
     std::string data_dir;  // locked by the caller
     std::string host;
     std::string shepherd_binary;
-    std::string cgroup;    // parent of memory groups, or ""
-    int look_ms = 1000;    // between two looks at every job
+    std::string cgroup;  // parent of memory groups, or ""
+    int look_ms = 1000;  // between two looks at every job
   };
   struct OutputFiles {
     std::string stdout_file, stderr_file;
@@ -115,9 +117,9 @@ class Supervisor {
   std::string event_lines_;
   std::map<Key, Track> tracks_;
   std::map<int, Key> by_pidfd_;
-  std::vector<Key> to_ask_;       // prepared; to be asked for once committed
-  std::vector<Key> to_remove_;    // directories of no more use
-  std::vector<Order> unsent_;     // orders that no shepherd took yet
+  std::vector<Key> to_ask_;     // prepared; to be asked for once committed
+  std::vector<Key> to_remove_;  // directories of no more use
+  std::vector<Order> unsent_;   // orders that no shepherd took yet
   bool outbox_failing_ = false;
   int64_t next_look_ms_ = 0;
 

@@ -83,7 +83,8 @@ xce_report_t c_report(const Report& report) {
   return c;
 }
 
-constexpr uint32_t kAlive = (1u << XCE_JOB_STARTING) | (1u << XCE_JOB_RUNNING) | (1u << XCE_JOB_SUSPENDED);
+constexpr uint32_t kAlive =
+    (1u << XCE_JOB_STARTING) | (1u << XCE_JOB_RUNNING) | (1u << XCE_JOB_SUSPENDED);
 
 }  // namespace
 
@@ -104,9 +105,12 @@ absl::StatusOr<std::unique_ptr<XceLink>> XceLink::create(const Options& options)
   std::snprintf(config.name, sizeof config.name, "%s", options.host.c_str());
   std::unique_ptr<XceLink> link(new XceLink());
   const int status = xcecli_ctx_init(&link->ctx_, &config);
-  if (status != 0) return absl::InvalidArgumentError(absl::StrCat("libxce refuses its settings: ", xce_strerror(status)));
+  if (status != 0)
+    return absl::InvalidArgumentError(
+        absl::StrCat("libxce refuses its settings: ", xce_strerror(status)));
   for (int i = 0; i < config.nmasters; ++i) {
-    spdlog::info("controller candidate {} of {}: {}:{}", i + 1, config.nmasters, config.masters[i], config.master_ports[i]);
+    spdlog::info("controller candidate {} of {}: {}:{}", i + 1, config.nmasters, config.masters[i],
+                 config.master_ports[i]);
   }
   return link;
 }
@@ -115,7 +119,8 @@ XceLink::~XceLink() {
   if (ctx_ != nullptr) xcecli_ctx_free(ctx_);
 }
 
-void XceLink::set_handlers(std::function<void(Pushed)> on_push, std::function<void()> on_reconnect) {
+void XceLink::set_handlers(std::function<void(Pushed)> on_push,
+                           std::function<void()> on_reconnect) {
   on_push_ = std::move(on_push);
   on_reconnect_ = std::move(on_reconnect);
   xcecli_set_reconnect_handler(ctx_, &XceLink::handle_reconnect, this);
@@ -135,20 +140,14 @@ void XceLink::handle_push(xcecli_ctx_t, const xce_event_t* event, void* self) {
     case XCE_EVENT_JOB:
       if (event->job != nullptr) link->on_push_(job_of(*event->job));
       break;
-    case XCE_EVENT_JOB_REMOVED:
-      link->on_push_(PushedRemoval{event->id});
-      break;
-    case XCE_EVENT_OUTBOX_APPLIED:
-      link->on_push_(PushedConfirmation{event->id});
-      break;
-    case XCE_EVENT_GAP:
-      link->on_push_(PushedGap{});
-      break;
+    case XCE_EVENT_JOB_REMOVED: link->on_push_(PushedRemoval{event->id}); break;
+    case XCE_EVENT_OUTBOX_APPLIED: link->on_push_(PushedConfirmation{event->id}); break;
+    case XCE_EVENT_GAP: link->on_push_(PushedGap{}); break;
     case XCE_EVENT_LOG_QUERY:
-      link->on_push_(LogQuery{event->query_id, event->id, static_cast<Stream>(event->stream), event->offset, event->limit});
+      link->on_push_(LogQuery{event->query_id, event->id, static_cast<Stream>(event->stream),
+                              event->offset, event->limit});
       break;
-    default:
-      break;  // hosts, queues, the scheduler: not a worker's business
+    default: break;  // hosts, queues, the scheduler: not a worker's business
   }
 }
 

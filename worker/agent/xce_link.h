@@ -1,5 +1,6 @@
-// The real ControllerLink: libxce, through its C interface and the one path for candidate lists (A1.1-A1.7): parse, validate,
-// convert, one context that fails over by itself. Thread safe as libxce is.
+// The real ControllerLink: libxce, through its C interface and the one path for candidate lists
+// (A1.1-A1.7): parse, validate, convert, one context that fails over by itself. Thread safe as
+// libxce is.
 #ifndef XCE_WORKER_AGENT_XCE_LINK_H_
 #define XCE_WORKER_AGENT_XCE_LINK_H_
 
@@ -25,7 +26,8 @@ class XceLink : public ControllerLink {
   static absl::StatusOr<std::unique_ptr<XceLink>> create(const Options& options);
   ~XceLink() override;
 
-  void set_handlers(std::function<void(Pushed)> on_push, std::function<void()> on_reconnect) override;
+  void set_handlers(std::function<void(Pushed)> on_push,
+                    std::function<void()> on_reconnect) override;
   int start() override;
   void stop() override;
   int hello(HelloAnswer* out) override;

@@ -57,13 +57,16 @@ void Lifecycle::on(const Observed& event, int64_t now_ms, Actions* out) {
 
 // What still runs here of earlier attempts has been given up by the controller.
 void Lifecycle::disown_older(const Job& job, Actions* out) {
-  for (auto it = jobs_.lower_bound(Key{job.id, 0}); it != jobs_.end() && it->first < Key{job.id, job.attempt}; ++it) {
-    orphan(it->first, &it->second, "a newer attempt " + std::to_string(job.attempt) + " exists", out);
+  for (auto it = jobs_.lower_bound(Key{job.id, 0});
+       it != jobs_.end() && it->first < Key{job.id, job.attempt}; ++it) {
+    orphan(it->first, &it->second, "a newer attempt " + std::to_string(job.attempt) + " exists",
+           out);
   }
 }
 
 void Lifecycle::observe_known(Key key, LocalJob* local, const Job& job, Actions* out) {
-  if (job.modify_index != 0 && job.modify_index < local->modify_index) return;  // overtaken by a newer record
+  if (job.modify_index != 0 && job.modify_index < local->modify_index)
+    return;  // overtaken by a newer record
   local->modify_index = job.modify_index;
   if (local->phase == Phase::kEnded) return;
   if (!has_hosts(job.state)) {
@@ -80,15 +83,18 @@ void Lifecycle::observe_unknown(const Job& job, int64_t now_ms, Actions* out) {
   if (!has_hosts(job.state) || job.allocs.empty()) return;
   if (job.allocs.front().host != host_) return;  // a job of many hosts runs from its first one
   const Key key{job.id, job.attempt};
-  if (newest_seen(job.id) >= job.attempt) return;  // an old record, or one that we have finished already
+  if (newest_seen(job.id) >= job.attempt)
+    return;  // an old record, or one that we have finished already
 
   LocalJob local;
   local.modify_index = job.modify_index;
   if (job.state != JobState::kStarting) {
     Report report = report_of(key, NotifyKind::kFail, now_ms);
     report.outcome = JobState::kLost;
-    report.message = "lost on host " + host_ + ": its worker knows nothing of this attempt (was its data directory removed?)";
-    out->push_back(Note{true, words(key) + " is said to run here, but is unknown: reported as lost"});
+    report.message = "lost on host " + host_ +
+                     ": its worker knows nothing of this attempt (was its data directory removed?)";
+    out->push_back(
+        Note{true, words(key) + " is said to run here, but is unknown: reported as lost"});
     end(key, &jobs_.emplace(key, local).first->second, report, out);
     return;
   }
@@ -119,8 +125,10 @@ void Lifecycle::orphan(Key key, LocalJob* local, const std::string& why, Actions
 }
 
 void Lifecycle::align(Key key, LocalJob* local, Actions* out) {
-  if (local->phase != Phase::kRunning && local->phase != Phase::kSuspended) return;  // once it has started
-  if (local->wanted == local->ordered && (local->wanted != Desired::kKill || local->wanted_signal == local->ordered_signal)) {
+  if (local->phase != Phase::kRunning && local->phase != Phase::kSuspended)
+    return;  // once it has started
+  if (local->wanted == local->ordered &&
+      (local->wanted != Desired::kKill || local->wanted_signal == local->ordered_signal)) {
     return;
   }
   // An order to end is final: a later "run" cannot take it back.
@@ -133,15 +141,12 @@ void Lifecycle::align(Key key, LocalJob* local, Actions* out) {
       order.control = Control::kKill;
       order.signal = local->wanted_signal;
       break;
-    case Desired::kSuspend:
-      order.control = Control::kSuspend;
-      break;
-    case Desired::kRun:
-      order.control = Control::kResume;
-      break;
+    case Desired::kSuspend: order.control = Control::kSuspend; break;
+    case Desired::kRun: order.control = Control::kResume; break;
   }
   // After a signal that was not meant to end the job, "run" and nothing stopped is no order.
-  const bool nothing_to_resume = order.control == Control::kResume && local->ordered != Desired::kSuspend;
+  const bool nothing_to_resume =
+      order.control == Control::kResume && local->ordered != Desired::kSuspend;
   local->ordered = local->wanted;
   local->ordered_signal = local->wanted_signal;
   if (!nothing_to_resume) out->push_back(order);
@@ -159,7 +164,8 @@ void Lifecycle::on(const Found& event, int64_t now_ms, Actions* out) {
     report_start(event.key, added, now_ms, out);
     const bool suspended = event.phase == Phase::kSuspended;
     if (suspended != event.suspend_reported) {
-      Report report = report_of(event.key, suspended ? NotifyKind::kStop : NotifyKind::kResumed, now_ms);
+      Report report =
+          report_of(event.key, suspended ? NotifyKind::kStop : NotifyKind::kResumed, now_ms);
       report.outcome = suspended ? JobState::kSuspended : JobState::kRunning;
       out->push_back(Send{report});
     }
@@ -217,9 +223,11 @@ void Lifecycle::end(Key key, LocalJob* local, Report report, Actions* out) {
 void Lifecycle::on(const Exited& event, int64_t, Actions* out) {
   auto it = jobs_.find(event.key);
   if (it == jobs_.end() || it->second.phase == Phase::kEnded) return;
-  // A shepherd that ended without having started anything could not start the job: that is a failure, not an end.
+  // A shepherd that ended without having started anything could not start the job: that is a
+  // failure, not an end.
   const bool ran = it->second.phase != Phase::kLaunching;
-  Report report = report_of(event.key, ran ? NotifyKind::kFinish : NotifyKind::kFail, event.time_ms);
+  Report report =
+      report_of(event.key, ran ? NotifyKind::kFinish : NotifyKind::kFail, event.time_ms);
   report.outcome = event.outcome;
   report.exit_code = event.exit_code;
   report.exit_signal = event.exit_signal;

@@ -1,12 +1,13 @@
 // The life of the jobs of one host, as a pure state machine: (jobs known here, event) -> actions.
 //
-// Two sides meet here. The controller says what it wants, level triggered: "job 17, attempt 2, is yours and should run".
-// The shepherds say what happens: started, suspended, ended. The machine compares and says what to do: launch, signal,
-// report, clean up. It keeps three promises: an attempt is started once at most, every end is reported, and what the controller
-// no longer counts as ours is killed.
+// Two sides meet here. The controller says what it wants, level triggered: "job 17, attempt 2, is
+// yours and should run". The shepherds say what happens: started, suspended, ended. The machine
+// compares and says what to do: launch, signal, report, clean up. It keeps three promises: an
+// attempt is started once at most, every end is reported, and what the controller no longer counts
+// as ours is killed.
 //
-// PURE: no clock, no I/O; times come in with events, reports go out as actions without a sequence number (the outbox
-// gives them one). Not thread safe: the supervisor's loop owns it.
+// PURE: no clock, no I/O; times come in with events, reports go out as actions without a sequence
+// number (the outbox gives them one). Not thread safe: the supervisor's loop owns it.
 #ifndef XCE_WORKER_LIFECYCLE_LIFECYCLE_H_
 #define XCE_WORKER_LIFECYCLE_LIFECYCLE_H_
 
@@ -24,24 +25,28 @@
 
 namespace xce::worker {
 
-// One dispatch of one job. Two attempts of a job are two lives: the older is killed, the newer runs.
+// One dispatch of one job. Two attempts of a job are two lives: the older is killed, the newer
+// runs.
 struct Key {
   JobId job = 0;
   uint32_t attempt = 0;
   friend bool operator<(const Key& a, const Key& b) {
     return a.job != b.job ? a.job < b.job : a.attempt < b.attempt;
   }
-  friend bool operator==(const Key& a, const Key& b) { return a.job == b.job && a.attempt == b.attempt; }
+  friend bool operator==(const Key& a, const Key& b) {
+    return a.job == b.job && a.attempt == b.attempt;
+  }
 };
 
 enum class Phase : uint8_t {
   kLaunching,  // its shepherd was asked for and has not reported yet
   kRunning,
   kSuspended,
-  kEnded,      // its last report is made and waits for the controller's confirmation
+  kEnded,  // its last report is made and waits for the controller's confirmation
 };
 
-// ---- events ------------------------------------------------------------------------------------------------------
+// ---- events
+// ------------------------------------------------------------------------------------------------------
 
 struct Observed {  // the controller's record of a job, from a push, a listing or a question
   Job job;
@@ -88,9 +93,11 @@ struct FinalConfirmed {  // the controller has applied the last report of this a
   Key key;
 };
 
-using Event = std::variant<Observed, Disowned, Found, Started, Suspended, Resumed, Exited, Vanished, FinalConfirmed>;
+using Event = std::variant<Observed, Disowned, Found, Started, Suspended, Resumed, Exited, Vanished,
+                           FinalConfirmed>;
 
-// ---- actions -----------------------------------------------------------------------------------------------------
+// ---- actions
+// -----------------------------------------------------------------------------------------------------
 
 struct Launch {  // make the job's directory, remember the attempt durably, then start its shepherd
   Key key;
@@ -114,17 +121,18 @@ struct Note {  // for the log
 };
 using Action = std::variant<Launch, Send, Order, Remove, Note>;
 
-// ---- the machine -------------------------------------------------------------------------------------------------
+// ---- the machine
+// -------------------------------------------------------------------------------------------------
 
 struct LocalJob {
   Phase phase = Phase::kLaunching;
   bool start_reported = false;
-  bool orphan = false;               // to be killed whatever the controller says later
-  Desired wanted = Desired::kRun;    // by the controller, newest word
+  bool orphan = false;             // to be killed whatever the controller says later
+  Desired wanted = Desired::kRun;  // by the controller, newest word
   uint32_t wanted_signal = 0;
-  Desired ordered = Desired::kRun;   // what the shepherd was last told
+  Desired ordered = Desired::kRun;  // what the shepherd was last told
   uint32_t ordered_signal = 0;
-  Index modify_index = 0;            // of the controller's newest record seen
+  Index modify_index = 0;  // of the controller's newest record seen
   std::string stdout_file, stderr_file;
 };
 
@@ -154,7 +162,8 @@ class Lifecycle {
   void observe_known(Key key, LocalJob* local, const Job& job, Actions* out);
   void disown_older(const Job& job, Actions* out);
   void orphan(Key key, LocalJob* local, const std::string& why, Actions* out);
-  void align(Key key, LocalJob* local, Actions* out);  // orders what brings the shepherd to what is wanted
+  void align(Key key, LocalJob* local,
+             Actions* out);  // orders what brings the shepherd to what is wanted
   void report_start(Key key, LocalJob* local, int64_t time_ms, Actions* out);
   void end(Key key, LocalJob* local, Report report, Actions* out);
   void forget(Key key);
@@ -162,7 +171,8 @@ class Lifecycle {
 
   std::string host_;
   std::map<Key, LocalJob> jobs_;
-  // Newest attempts of jobs already forgotten: a listing read before their end was confirmed must not start them again.
+  // Newest attempts of jobs already forgotten: a listing read before their end was confirmed must
+  // not start them again.
   std::map<JobId, uint32_t> tombstones_;
   std::deque<JobId> tombstone_order_;
 };

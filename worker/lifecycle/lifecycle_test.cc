@@ -11,7 +11,8 @@ namespace {
 constexpr int64_t kNow = 1000;
 constexpr Key k17{17, 1};
 
-Job job(JobState state, uint32_t attempt = 1, Desired desired = Desired::kRun, const std::string& host = "n1") {
+Job job(JobState state, uint32_t attempt = 1, Desired desired = Desired::kRun,
+        const std::string& host = "n1") {
   static Index index = 0;
   Job j;
   j.id = 17;
@@ -26,10 +27,12 @@ Job job(JobState state, uint32_t attempt = 1, Desired desired = Desired::kRun, c
 // What an action amounts to, in a word or two, so that a story reads on one line.
 std::string words(const Action& action) {
   static const char* const kinds[] = {"start", "finish", "fail", "stop", "chkpt", "resumed"};
-  if (auto* l = std::get_if<Launch>(&action)) return "launch " + std::to_string(l->key.job) + "." + std::to_string(l->key.attempt);
+  if (auto* l = std::get_if<Launch>(&action))
+    return "launch " + std::to_string(l->key.job) + "." + std::to_string(l->key.attempt);
   if (auto* s = std::get_if<Send>(&action)) {
     std::string text = std::string("report ") + kinds[static_cast<int>(s->report.kind)];
-    if (s->report.kind == NotifyKind::kFinish || s->report.kind == NotifyKind::kFail) text += std::string(" ") + name_of(s->report.outcome);
+    if (s->report.kind == NotifyKind::kFinish || s->report.kind == NotifyKind::kFail)
+      text += std::string(" ") + name_of(s->report.outcome);
     return text;
   }
   if (auto* o = std::get_if<Order>(&action)) {

@@ -170,7 +170,9 @@ std::string output_path(const ShepherdSpec& spec, std::string_view pattern) {
   return spec.work_dir + (slash ? "" : "/") + path;
 }
 
-std::string dir_name(uint64_t job, uint32_t attempt) { return std::to_string(job) + "." + std::to_string(attempt); }
+std::string dir_name(uint64_t job, uint32_t attempt) {
+  return std::to_string(job) + "." + std::to_string(attempt);
+}
 
 bool parse_dir_name(std::string_view name, uint64_t* job, uint32_t* attempt) {
   const size_t dot = name.find('.');
@@ -178,7 +180,8 @@ bool parse_dir_name(std::string_view name, uint64_t* job, uint32_t* attempt) {
   const char* end = name.data() + name.size();
   auto first = std::from_chars(name.data(), name.data() + dot, *job);
   auto second = std::from_chars(name.data() + dot + 1, end, *attempt);
-  return first.ec == std::errc() && first.ptr == name.data() + dot && second.ec == std::errc() && second.ptr == end;
+  return first.ec == std::errc() && first.ptr == name.data() + dot && second.ec == std::errc() &&
+         second.ptr == end;
 }
 
 }  // namespace xce::worker

@@ -3,11 +3,13 @@
 //   spec      what to run, written by the worker before the shepherd exists
 //   script    the job's script, mode 0700 (absent for commands)
 //   control   a FIFO: orders from the worker, one a line ("kill 0", "kill 10", "suspend", "resume")
-//   status    records by the shepherd, append-only and synced: started, suspended, resumed, exit. It exists exactly when
-//             the attempt was launched, and its shepherd holds a lock (flock) on it for as long as it lives.
+//   status    records by the shepherd, append-only and synced: started, suspended, resumed, exit.
+//   It exists exactly when
+//             the attempt was launched, and its shepherd holds a lock (flock) on it for as long as
+//             it lives.
 //
-// DATA/events is a FIFO by which shepherds tell the worker "look at <id>.<attempt>"; losing such a line is harmless.
-// Standard library only. Thread safe: functions of their arguments.
+// DATA/events is a FIFO by which shepherds tell the worker "look at <id>.<attempt>"; losing such a
+// line is harmless. Standard library only. Thread safe: functions of their arguments.
 #ifndef XCE_WORKER_SHEPHERD_JOB_FILES_H_
 #define XCE_WORKER_SHEPHERD_JOB_FILES_H_
 
@@ -24,7 +26,8 @@ inline constexpr char kScriptFile[] = "script";
 inline constexpr char kControlFifo[] = "control";
 inline constexpr char kStatusFile[] = "status";
 inline constexpr char kEventsFifo[] = "events";
-inline constexpr int kStatusBytes = 16 * 1024;  // set aside at launch, so that a full disk cannot swallow the end
+inline constexpr int kStatusBytes =
+    16 * 1024;  // set aside at launch, so that a full disk cannot swallow the end
 
 struct ShepherdSpec {
   uint64_t job = 0;
@@ -35,12 +38,13 @@ struct ShepherdSpec {
   bool has_script = false;
   std::vector<std::string> args;  // of the script, or the command and its arguments
   std::vector<std::string> env;
-  std::string work_dir, stdin_path, stdout_path, stderr_path;  // as asked for, patterns not yet replaced
+  std::string work_dir, stdin_path, stdout_path,
+      stderr_path;  // as asked for, patterns not yet replaced
   uint32_t cpus = 1;
   uint64_t memory_mb = 0;
   uint32_t time_limit_s = 0, warn_signal = 0, warn_before_s = 0;
   uint32_t kill_wait_ms = 5000;  // from TERM to KILL
-  std::string cgroup;            // an existing, writable parent for the job's memory cgroup; "": none
+  std::string cgroup;  // an existing, writable parent for the job's memory cgroup; "": none
 };
 
 struct StatusStarted {
@@ -81,8 +85,9 @@ std::string encode_exit(const StatusExit& exit);
 std::string encode_change(const StatusChange& change);
 Status decode_status(std::string_view bytes);
 
-// The output file that a pattern names: %j job, %A array (or job), %a array index, %x name, %u user, %% a percent sign.
-// `pattern` "" means the default. Relative results are made absolute with the work dir.
+// The output file that a pattern names: %j job, %A array (or job), %a array index, %x name, %u
+// user, %% a percent sign. `pattern` "" means the default. Relative results are made absolute with
+// the work dir.
 std::string output_path(const ShepherdSpec& spec, std::string_view pattern);
 
 // "17.2" and back.

@@ -22,10 +22,13 @@ void close_all_but(int keep) {
   syscall(SYS_close_range, static_cast<unsigned>(keep + 1), ~0u, 0u);
 }
 
-// In the fork: becomes the shepherd and never returns. _exit, because nothing of the launcher's is to be flushed.
-[[noreturn]] void become_shepherd(const std::string& data_dir, const std::string& name, int status_fd) {
+// In the fork: becomes the shepherd and never returns. _exit, because nothing of the launcher's is
+// to be flushed.
+[[noreturn]] void become_shepherd(const std::string& data_dir, const std::string& name,
+                                  int status_fd) {
   setsid();
-  const int null = open("/dev/null", O_RDWR);  // the worker's terminal or pipe must not be kept open by a job
+  const int null =
+      open("/dev/null", O_RDWR);  // the worker's terminal or pipe must not be kept open by a job
   for (int fd = 0; null >= 0 && fd < 3; ++fd) dup2(null, fd);
   close_all_but(status_fd);
   _exit(shepherd_main(data_dir, name, status_fd));
@@ -35,7 +38,9 @@ std::string launch(const std::string& data_dir, const std::string& name) {
   const std::string job_dir = data_dir + "/jobs/" + name;
   const int status_fd = create_status_file(job_dir);
   if (status_fd == -EEXIST) return name + " again";
-  if (status_fd < 0) return name + " error cannot write " + job_dir + "/" + kStatusFile + ": " + strerror(-status_fd);
+  if (status_fd < 0)
+    return name + " error cannot write " + job_dir + "/" + kStatusFile + ": " +
+           strerror(-status_fd);
   const pid_t pid = fork();
   if (pid == 0) become_shepherd(data_dir, name, status_fd);
   const int error = errno;
@@ -48,7 +53,8 @@ std::string launch(const std::string& data_dir, const std::string& name) {
 }  // namespace
 
 int create_status_file(const std::string& job_dir) {
-  // Locked and filled under another name first: who sees the file under its own name sees it locked by the living.
+  // Locked and filled under another name first: who sees the file under its own name sees it locked
+  // by the living.
   const std::string path = job_dir + "/" + kStatusFile;
   const std::string fresh = path + ".new." + std::to_string(getpid());
   unlink(fresh.c_str());
@@ -56,8 +62,12 @@ int create_status_file(const std::string& job_dir) {
   if (fd < 0) return -errno;
   int error = 0;
   if (flock(fd, LOCK_EX) != 0) error = errno;
-  if (error == 0 && fallocate(fd, 0, 0, kStatusBytes) != 0 && errno != EOPNOTSUPP && errno != ENOSYS) error = errno;
-  if (error == 0 && renameat2(AT_FDCWD, fresh.c_str(), AT_FDCWD, path.c_str(), RENAME_NOREPLACE) != 0) error = errno;
+  if (error == 0 && fallocate(fd, 0, 0, kStatusBytes) != 0 && errno != EOPNOTSUPP &&
+      errno != ENOSYS)
+    error = errno;
+  if (error == 0 &&
+      renameat2(AT_FDCWD, fresh.c_str(), AT_FDCWD, path.c_str(), RENAME_NOREPLACE) != 0)
+    error = errno;
   if (error == 0) return fd;
   unlink(fresh.c_str());
   close(fd);

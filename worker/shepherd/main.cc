@@ -1,4 +1,5 @@
-// xce_shepherd: started by the worker, never by people. `xce_shepherd launcher FD DATA_DIR` forks shepherds on request.
+// xce_shepherd: started by the worker, never by people. `xce_shepherd launcher FD DATA_DIR` forks
+// shepherds on request.
 #include <cstdlib>
 #include <cstring>
 #include <iostream>

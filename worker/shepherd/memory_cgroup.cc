@@ -51,12 +51,14 @@ MemoryCgroup::MemoryCgroup(const std::string& parent, const std::string& name, u
   const std::string dir = parent + "/" + name;
   if (mkdir(dir.c_str(), 0755) != 0) return;
   const std::string bytes = std::to_string(limit_mb * 1024 * 1024);
-  if (!write_file(dir + "/memory.max", bytes) && !write_file(dir + "/memory.limit_in_bytes", bytes)) {
+  if (!write_file(dir + "/memory.max", bytes) &&
+      !write_file(dir + "/memory.limit_in_bytes", bytes)) {
     rmdir(dir.c_str());
     return;
   }
   // No swapping past the limit, where the kernel counts swap.
-  if (!write_file(dir + "/memory.swap.max", "0")) write_file(dir + "/memory.memsw.limit_in_bytes", bytes);
+  if (!write_file(dir + "/memory.swap.max", "0"))
+    write_file(dir + "/memory.memsw.limit_in_bytes", bytes);
   dir_ = dir;
   procs_file_ = dir + "/cgroup.procs";
 }

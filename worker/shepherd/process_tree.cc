@@ -20,7 +20,8 @@ struct Stat {
   uint64_t start_ticks = 0;
 };
 
-// /proc/<pid>/stat: "pid (comm) state ppid pgrp session ..."; comm may hold anything, so parse from the last ')'.
+// /proc/<pid>/stat: "pid (comm) state ppid pgrp session ..."; comm may hold anything, so parse from
+// the last ')'.
 std::optional<Stat> read_stat(pid_t pid) {
   const std::string text = read_small_file("/proc/" + std::to_string(pid) + "/stat");
   const size_t close = text.rfind(')');
@@ -93,7 +94,8 @@ std::string read_small_file(const std::string& path) {
   if (fd < 0) return "";
   std::string text;
   char buffer[4096];
-  for (ssize_t n; (n = read(fd, buffer, sizeof buffer)) > 0;) text.append(buffer, static_cast<size_t>(n));
+  for (ssize_t n; (n = read(fd, buffer, sizeof buffer)) > 0;)
+    text.append(buffer, static_cast<size_t>(n));
   close(fd);
   return text;
 }

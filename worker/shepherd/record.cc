@@ -27,7 +27,8 @@ void put32(uint32_t value, std::string* out) {
 
 uint32_t get32(std::string_view bytes) {
   uint32_t value = 0;
-  for (int i = 0; i < 4; ++i) value |= static_cast<uint32_t>(static_cast<uint8_t>(bytes[i])) << (8 * i);
+  for (int i = 0; i < 4; ++i)
+    value |= static_cast<uint32_t>(static_cast<uint8_t>(bytes[i])) << (8 * i);
   return value;
 }
 
@@ -57,7 +58,9 @@ std::string_view Record::text(std::string_view name) const {
   return {};
 }
 
-int64_t Record::number(std::string_view name) const { return std::strtoll(std::string(text(name)).c_str(), nullptr, 10); }
+int64_t Record::number(std::string_view name) const {
+  return std::strtoll(std::string(text(name)).c_str(), nullptr, 10);
+}
 
 uint64_t Record::unsigned_number(std::string_view name) const {
   return std::strtoull(std::string(text(name)).c_str(), nullptr, 10);

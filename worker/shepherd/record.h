@@ -1,8 +1,10 @@
-// Records: how the worker and its shepherds write what must survive to disk. Standard library only: the shepherd stays small.
+// Records: how the worker and its shepherds write what must survive to disk. Standard library only:
+// the shepherd stays small.
 //
-// A record is a list of (name, bytes) fields in a frame {magic, length, CRC32C of the body}. Files of records are append-only;
-// a reader takes whole records from the start and stops at the first that is not whole: a torn tail, or the zeros that a
-// preallocated file ends with. Computes only; the callers read and write.
+// A record is a list of (name, bytes) fields in a frame {magic, length, CRC32C of the body}. Files
+// of records are append-only; a reader takes whole records from the start and stops at the first
+// that is not whole: a torn tail, or the zeros that a preallocated file ends with. Computes only;
+// the callers read and write.
 #ifndef XCE_WORKER_SHEPHERD_RECORD_H_
 #define XCE_WORKER_SHEPHERD_RECORD_H_
 
@@ -22,8 +24,12 @@ uint32_t crc32c(std::string_view bytes);
 class Record {
  public:
   void add(std::string_view name, std::string_view value) { fields_.emplace_back(name, value); }
-  void add(std::string_view name, int64_t value) { add(name, std::string_view(std::to_string(value))); }
-  void add_unsigned(std::string_view name, uint64_t value) { add(name, std::string_view(std::to_string(value))); }
+  void add(std::string_view name, int64_t value) {
+    add(name, std::string_view(std::to_string(value)));
+  }
+  void add_unsigned(std::string_view name, uint64_t value) {
+    add(name, std::string_view(std::to_string(value)));
+  }
 
   // The first field of that name, or "" / 0.
   std::string_view text(std::string_view name) const;
@@ -39,8 +45,8 @@ class Record {
   std::vector<std::pair<std::string, std::string>> fields_;
 };
 
-// Appends the whole records at the start of `bytes` to `out` and returns how many bytes they take; what follows is torn,
-// damaged or zeros.
+// Appends the whole records at the start of `bytes` to `out` and returns how many bytes they take;
+// what follows is torn, damaged or zeros.
 size_t decode_records(std::string_view bytes, std::vector<Record>* out);
 
 }  // namespace xce::worker

@@ -38,7 +38,8 @@ TEST(Record, TornTailIsCutAtEveryByte) {
     EXPECT_EQ(back.size(), n >= one.size() ? 1u : 0u) << n;
   }
   std::vector<Record> back;
-  EXPECT_EQ(decode_records(both + std::string(4096, '\0'), &back), both.size());  // a preallocated file
+  EXPECT_EQ(decode_records(both + std::string(4096, '\0'), &back),
+            both.size());  // a preallocated file
   EXPECT_EQ(back.size(), 2u);
 }
 

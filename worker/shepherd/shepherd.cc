@@ -27,8 +27,8 @@ namespace xce::worker {
 namespace {
 
 constexpr int64_t kNever = INT64_MAX;
-constexpr int64_t kSweepMs = 20;           // between two rounds of KILL
-constexpr int64_t kGiveUpMs = 30 * 1000;   // of KILL without effect: processes stuck in the kernel
+constexpr int64_t kSweepMs = 20;          // between two rounds of KILL
+constexpr int64_t kGiveUpMs = 30 * 1000;  // of KILL without effect: processes stuck in the kernel
 
 int64_t clock_ms(clockid_t clock) {
   timespec t{};
@@ -41,7 +41,9 @@ int64_t wall_ms() { return clock_ms(CLOCK_REALTIME); }
 class Shepherd {
  public:
   Shepherd(std::string data_dir, std::string dir_name, int status_fd)
-      : data_dir_(std::move(data_dir)), dir_name_(std::move(dir_name)), job_dir_(data_dir_ + "/jobs/" + dir_name_),
+      : data_dir_(std::move(data_dir)),
+        dir_name_(std::move(dir_name)),
+        job_dir_(data_dir_ + "/jobs/" + dir_name_),
         status_fd_(status_fd) {}
 
   int run();
@@ -62,8 +64,8 @@ class Shepherd {
   void obey(const std::string& order);
   void kill_job(uint32_t signal);
   void set_suspended(bool suspended);
-  void terminate();   // TERM to all, KILL after the kill wait
-  void start_sweep(); // KILL to all, again and again until none is left
+  void terminate();    // TERM to all, KILL after the kill wait
+  void start_sweep();  // KILL to all, again and again until none is left
   void signal_tree(int signal);
   bool done() const { return main_ended_ && no_children_; }
 
@@ -78,14 +80,17 @@ class Shepherd {
   pid_t pid_ = 0;
   std::string stdout_file_, stderr_file_;
   int64_t start_ms_ = 0, end_ms_ = 0;
-  int64_t warn_at_ = kNever, limit_at_ = kNever, kill_at_ = kNever, sweep_at_ = kNever, give_up_at_ = kNever;
+  int64_t warn_at_ = kNever, limit_at_ = kNever, kill_at_ = kNever, sweep_at_ = kNever,
+          give_up_at_ = kNever;
   bool main_ended_ = false, no_children_ = false, terminating_ = false, suspended_ = false;
   bool timed_out_ = false, killed_ = false, stuck_ = false;
   uint32_t user_signal_ = 0;  // a signal that a person asked for by number
   int wait_status_ = 0;
 };
 
-bool Shepherd::read_spec() { return decode_spec(read_small_file(job_dir_ + "/" + kSpecFile), &spec_); }
+bool Shepherd::read_spec() {
+  return decode_spec(read_small_file(job_dir_ + "/" + kSpecFile), &spec_);
+}
 
 void Shepherd::open_control() {
   // Read and write, so that it never reads as closed while no worker runs.
@@ -105,9 +110,11 @@ void Shepherd::watch_signals() {
 void Shepherd::write_status(const std::string& record) {
   size_t done = 0;
   while (done < record.size()) {
-    const ssize_t n = pwrite(status_fd_, record.data() + done, record.size() - done, status_end_ + static_cast<off_t>(done));
+    const ssize_t n = pwrite(status_fd_, record.data() + done, record.size() - done,
+                             status_end_ + static_cast<off_t>(done));
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return;  // the disk is broken: the worker will see a shepherd that died without a last word
+    if (n <= 0)
+      return;  // the disk is broken: the worker will see a shepherd that died without a last word
     done += static_cast<size_t>(n);
   }
   status_end_ += static_cast<off_t>(record.size());
@@ -137,7 +144,8 @@ int Shepherd::fail(const std::string& message, int exit_code) {
 int Shepherd::run() {
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   watch_signals();
-  if (!read_spec()) return fail("the worker's file " + job_dir_ + "/" + kSpecFile + " cannot be read", 1);
+  if (!read_spec())
+    return fail("the worker's file " + job_dir_ + "/" + kSpecFile + " cannot be read", 1);
   prctl(PR_SET_NAME, ("xce-job-" + std::to_string(spec_.job)).c_str());
   open_control();
   cgroup_ = std::make_unique<MemoryCgroup>(spec_.cgroup, "job." + dir_name_, spec_.memory_mb);
@@ -150,7 +158,8 @@ int Shepherd::run() {
   pid_ = result.pid;
   if (spec_.time_limit_s != 0) {
     limit_at_ = start_ms_ + int64_t{spec_.time_limit_s} * 1000;
-    if (spec_.warn_signal != 0) warn_at_ = std::max(start_ms_, limit_at_ - int64_t{spec_.warn_before_s} * 1000);
+    if (spec_.warn_signal != 0)
+      warn_at_ = std::max(start_ms_, limit_at_ - int64_t{spec_.warn_before_s} * 1000);
   }
   StatusStarted started;
   started.shepherd_pid = getpid();
@@ -168,7 +177,8 @@ int Shepherd::run() {
   while (!done() && !stuck_) {
     pollfd fds[2] = {{signal_fd_, POLLIN, 0}, {control_fd_, POLLIN, 0}};
     const int64_t deadline = next_deadline();
-    const int64_t wait = deadline == kNever ? -1 : std::clamp<int64_t>(deadline - now_ms(), 0, 1000 * 1000);
+    const int64_t wait =
+        deadline == kNever ? -1 : std::clamp<int64_t>(deadline - now_ms(), 0, 1000 * 1000);
     poll(fds, control_fd_ >= 0 ? 2 : 1, static_cast<int>(wait));
     signalfd_siginfo info;
     while (read(signal_fd_, &info, sizeof info) == sizeof info) {
@@ -289,7 +299,8 @@ void Shepherd::start_sweep() {
   }
 }
 
-// Every process of the job gets the signal once; the tree is read again until nobody new shows up, because it may grow meanwhile.
+// Every process of the job gets the signal once; the tree is read again until nobody new shows up,
+// because it may grow meanwhile.
 void Shepherd::signal_tree(int signal) {
   std::vector<pid_t> signalled;
   for (int round = 0; round < 10; ++round) {
@@ -323,20 +334,26 @@ void Shepherd::finish() {
     exit.outcome = "KILLED";
   } else if (cgroup_->killed_for_memory()) {
     exit.outcome = "FAILED";
-    exit.message = "used more than its " + std::to_string(spec_.memory_mb) + " MiB of memory; submit with more (--mem)";
+    exit.message = "used more than its " + std::to_string(spec_.memory_mb) +
+                   " MiB of memory; submit with more (--mem)";
   } else if (!full.empty() || !full_err.empty()) {
     exit.outcome = "FAILED";
     exit.message = full.empty() ? full_err : full;
   } else {
     exit.outcome = exit.exit_code == 0 ? "COMPLETED" : "FAILED";
     if (exit.exit_signal != 0) {
-      exit.message = "ended by signal " + std::to_string(exit.exit_signal) + " (" + strsignal(static_cast<int>(exit.exit_signal)) + ")";
+      exit.message = "ended by signal " + std::to_string(exit.exit_signal) + " (" +
+                     strsignal(static_cast<int>(exit.exit_signal)) + ")";
     }
   }
-  if (stuck_) exit.message += std::string(exit.message.empty() ? "" : "; ") + "some of its processes could not be killed";
+  if (stuck_)
+    exit.message +=
+        std::string(exit.message.empty() ? "" : "; ") + "some of its processes could not be killed";
   rusage usage{};
   getrusage(RUSAGE_CHILDREN, &usage);
-  auto ms = [](const timeval& t) { return static_cast<uint64_t>(t.tv_sec) * 1000 + static_cast<uint64_t>(t.tv_usec) / 1000; };
+  auto ms = [](const timeval& t) {
+    return static_cast<uint64_t>(t.tv_sec) * 1000 + static_cast<uint64_t>(t.tv_usec) / 1000;
+  };
   exit.cpu_ms = ms(usage.ru_utime) + ms(usage.ru_stime);
   exit.peak_memory_kb = static_cast<uint64_t>(usage.ru_maxrss);
   exit.wall_ms = static_cast<uint64_t>(end_ms_ - start_ms_);

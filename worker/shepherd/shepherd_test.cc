@@ -1,4 +1,5 @@
-// Real shepherds running real scripts in a scratch directory. Each test waits for records with a deadline, never a fixed time.
+// Real shepherds running real scripts in a scratch directory. Each test waits for records with a
+// deadline, never a fixed time.
 #include "worker/shepherd/shepherd.h"
 
 #include <fcntl.h>
@@ -102,13 +103,18 @@ class ShepherdTest : public ::testing::Test {
   void order(const std::string& line) {
     const int fd = open((job_dir_ + "/control").c_str(), O_WRONLY | O_NONBLOCK);
     ASSERT_GE(fd, 0);
-    ASSERT_EQ(write(fd, (line + "\n").c_str(), line.size() + 1), static_cast<ssize_t>(line.size() + 1));
+    ASSERT_EQ(write(fd, (line + "\n").c_str(), line.size() + 1),
+              static_cast<ssize_t>(line.size() + 1));
     close(fd);
   }
 
   std::string output(const std::string& name) const { return read_small_file(work_ + "/" + name); }
-  bool exists(const std::string& name) const { return access((work_ + "/" + name).c_str(), F_OK) == 0; }
-  pid_t pid_in(const std::string& name) const { return static_cast<pid_t>(std::atoi(output(name).c_str())); }
+  bool exists(const std::string& name) const {
+    return access((work_ + "/" + name).c_str(), F_OK) == 0;
+  }
+  pid_t pid_in(const std::string& name) const {
+    return static_cast<pid_t>(std::atoi(output(name).c_str()));
+  }
 
   std::string data_, work_, job_dir_;
   ShepherdSpec spec_;
@@ -116,7 +122,9 @@ class ShepherdTest : public ::testing::Test {
 };
 
 TEST_F(ShepherdTest, RunsAScriptWithArgumentsAndEnvironment) {
-  script("#!/bin/sh\necho \"$1 $FRUIT $XCE_JOB_ID $XCE_JOB_NAME $XCE_HOST $XCE_CPUS $XCE_ATTEMPT $XCE_NODELIST\"\npwd\necho no >&2\n");
+  script(
+      "#!/bin/sh\necho \"$1 $FRUIT $XCE_JOB_ID $XCE_JOB_NAME $XCE_HOST $XCE_CPUS $XCE_ATTEMPT "
+      "$XCE_NODELIST\"\npwd\necho no >&2\n");
   spec_.args = {"one two"};
   spec_.env = {"FRUIT=fig", "XCE_JOB_ID=9"};
   const StatusExit exit = run();
@@ -195,8 +203,10 @@ TEST_F(ShepherdTest, WarningSignalBeforeTheLimit) {
 }
 
 TEST_F(ShepherdTest, KillReachesDaemonizedGrandchildren) {
-  script("#!/bin/sh\nsetsid sh -c 'trap \"\" TERM; echo $$ > deep; while :; do sleep 0.05; done' >/dev/null 2>&1 &\n"
-         "while :; do sleep 0.05; done\n");
+  script(
+      "#!/bin/sh\nsetsid sh -c 'trap \"\" TERM; echo $$ > deep; while :; do sleep 0.05; done' "
+      ">/dev/null 2>&1 &\n"
+      "while :; do sleep 0.05; done\n");
   launch();
   ASSERT_TRUE(eventually([&] { return pid_in("deep") > 0; }));
   const pid_t deep = pid_in("deep");
@@ -207,7 +217,9 @@ TEST_F(ShepherdTest, KillReachesDaemonizedGrandchildren) {
 }
 
 TEST_F(ShepherdTest, WhatAJobLeavesRunningEndsWithIt) {
-  script("#!/bin/sh\nsetsid sh -c 'echo $$ > deep; exec sleep 1000' >/dev/null 2>&1 &\nwhile [ ! -s deep ]; do sleep 0.02; done\nexit 0\n");
+  script(
+      "#!/bin/sh\nsetsid sh -c 'echo $$ > deep; exec sleep 1000' >/dev/null 2>&1 &\nwhile [ ! -s "
+      "deep ]; do sleep 0.02; done\nexit 0\n");
   const StatusExit exit = run();
   EXPECT_EQ(exit.outcome, "COMPLETED");
   ASSERT_GT(pid_in("deep"), 0);
@@ -215,11 +227,14 @@ TEST_F(ShepherdTest, WhatAJobLeavesRunningEndsWithIt) {
 }
 
 TEST_F(ShepherdTest, AGivenSignalIsJustSent) {
-  script("#!/bin/sh\ntrap 'echo usr2 >> got' USR2\necho up > up\nwhile [ ! -e stop ]; do sleep 0.02; done\nexit 4\n");
+  script(
+      "#!/bin/sh\ntrap 'echo usr2 >> got' USR2\necho up > up\nwhile [ ! -e stop ]; do sleep 0.02; "
+      "done\nexit 4\n");
   launch();
   ASSERT_TRUE(eventually([&] { return exists("up"); }));
   order("kill " + std::to_string(SIGCONT));
-  // The signal goes to the whole tree, the sleeping child included, which is why the shell goes on at once.
+  // The signal goes to the whole tree, the sleeping child included, which is why the shell goes on
+  // at once.
   order("kill " + std::to_string(SIGUSR2));
   ASSERT_TRUE(eventually([&] { return exists("got"); }));
   std::ofstream(work_ + "/stop") << "x";
@@ -229,7 +244,8 @@ TEST_F(ShepherdTest, AGivenSignalIsJustSent) {
 }
 
 TEST_F(ShepherdTest, SuspendAndResume) {
-  script("#!/bin/sh\nwhile [ ! -e stop ]; do :; done\n");  // no children: a stop between vfork and exec shows as D
+  script("#!/bin/sh\nwhile [ ! -e stop ]; do :; done\n");  // no children: a stop between vfork and
+                                                           // exec shows as D
   launch();
   const pid_t job = started().pid;
   order("suspend");

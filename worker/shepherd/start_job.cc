@@ -20,18 +20,22 @@ namespace {
 constexpr char kDefaultPath[] = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";
 constexpr int kStages = 3;
 enum Stage : int { kStageSession = 0, kStageWorkDir = 1, kStageExec = 2 };
-const char* const kStageWords[kStages] = {"cannot make a session", "cannot enter the work directory", "cannot execute"};
+const char* const kStageWords[kStages] = {"cannot make a session",
+                                          "cannot enter the work directory", "cannot execute"};
 
 struct ChildError {
   int stage;
   int error;
 };
 
-std::string with_errno(const std::string& what, int error) { return what + ": " + std::strerror(error); }
+std::string with_errno(const std::string& what, int error) {
+  return what + ": " + std::strerror(error);
+}
 
 int open_output(const std::string& path, uint32_t attempt) {
   // A first attempt starts its output anew; a later one keeps what the earlier ones wrote.
-  const int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | (attempt <= 1 ? O_TRUNC : 0);
+  const int flags =
+      O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | (attempt <= 1 ? O_TRUNC : 0);
   return open(path.c_str(), flags, 0644);
 }
 
@@ -47,15 +51,17 @@ struct Files {
 std::string open_files(const ShepherdSpec& spec, Files* files, StartResult* result) {
   struct stat st;
   if (stat(spec.work_dir.c_str(), &st) != 0) {
-    return "work directory " + spec.work_dir + " cannot be used on host " + spec.host + ": " + std::strerror(errno) +
-           "; create it there or submit with another work directory";
+    return "work directory " + spec.work_dir + " cannot be used on host " + spec.host + ": " +
+           std::strerror(errno) + "; create it there or submit with another work directory";
   }
-  if (!S_ISDIR(st.st_mode)) return "work directory " + spec.work_dir + " is not a directory on host " + spec.host;
+  if (!S_ISDIR(st.st_mode))
+    return "work directory " + spec.work_dir + " is not a directory on host " + spec.host;
 
   std::string in = spec.stdin_path.empty() ? "/dev/null" : spec.stdin_path;
   if (in.front() != '/') in = spec.work_dir + "/" + in;
   files->in = open(in.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-  if (files->in < 0) return with_errno("cannot read the input " + in + " on host " + spec.host, errno);
+  if (files->in < 0)
+    return with_errno("cannot read the input " + in + " on host " + spec.host, errno);
   fcntl(files->in, F_SETFL, 0);  // O_NONBLOCK was for opening a FIFO without waiting for its writer
 
   result->stdout_file = output_path(spec, spec.stdout_path);
@@ -64,7 +70,8 @@ std::string open_files(const ShepherdSpec& spec, Files* files, StartResult* resu
     return with_errno("cannot write " + result->stdout_file + " on host " + spec.host, errno) +
            "; submit with another output file (-o)";
   }
-  result->stderr_file = spec.stderr_path.empty() ? result->stdout_file : output_path(spec, spec.stderr_path);
+  result->stderr_file =
+      spec.stderr_path.empty() ? result->stdout_file : output_path(spec, spec.stderr_path);
   if (result->stderr_file == result->stdout_file) {
     files->err = files->out;
     return "";
@@ -77,29 +84,37 @@ std::string open_files(const ShepherdSpec& spec, Files* files, StartResult* resu
   return "";
 }
 
-// Words for a failed exec of a script: the kernel says ENOENT of the script when its interpreter is missing.
+// Words for a failed exec of a script: the kernel says ENOENT of the script when its interpreter is
+// missing.
 std::string exec_error(const ShepherdSpec& spec, const std::string& program, int error) {
   if (!spec.has_script) {
-    if (error == ENOENT) return "command " + program + " was not found on host " + spec.host + " (PATH of the job is searched)";
+    if (error == ENOENT)
+      return "command " + program + " was not found on host " + spec.host +
+             " (PATH of the job is searched)";
     return with_errno("command " + program + " cannot be executed on host " + spec.host, error);
   }
   std::string first = read_small_file(program).substr(0, 256);
   first = first.substr(0, first.find('\n'));
-  if (first.compare(0, 2, "#!") != 0) return "the script has no #! line: make its first line, for example, #!/bin/sh";
+  if (first.compare(0, 2, "#!") != 0)
+    return "the script has no #! line: make its first line, for example, #!/bin/sh";
   const size_t begin = first.find_first_not_of(" \t", 2);
   const std::string interpreter =
-      begin == std::string::npos ? "" : first.substr(begin, first.find_first_of(" \t\r", begin) - begin);
+      begin == std::string::npos ? ""
+                                 : first.substr(begin, first.find_first_of(" \t\r", begin) - begin);
   std::string hint;
   if (error == ENOENT && first.back() == '\r') hint = "; the script has Windows line ends (\\r\\n)";
-  if (error == ENOENT) return "interpreter " + interpreter + " of the script does not exist on host " + spec.host + hint;
-  return with_errno("interpreter " + interpreter + " of the script cannot be run on host " + spec.host, error);
+  if (error == ENOENT)
+    return "interpreter " + interpreter + " of the script does not exist on host " + spec.host +
+           hint;
+  return with_errno(
+      "interpreter " + interpreter + " of the script cannot be run on host " + spec.host, error);
 }
 
 // Whether an environment entry is one that the shepherd sets.
 bool is_ours(const std::string& entry) {
   const std::string name = entry.substr(0, entry.find('='));
-  for (const char* own : {"XCE_JOB_ID", "XCE_ARRAY_ID", "XCE_ARRAY_INDEX", "XCE_JOB_NAME", "XCE_HOST", "XCE_CPUS",
-                          "XCE_NODELIST", "XCE_ATTEMPT"}) {
+  for (const char* own : {"XCE_JOB_ID", "XCE_ARRAY_ID", "XCE_ARRAY_INDEX", "XCE_JOB_NAME",
+                          "XCE_HOST", "XCE_CPUS", "XCE_NODELIST", "XCE_ATTEMPT"}) {
     if (name == own) return true;
   }
   return false;
@@ -112,13 +127,15 @@ bool is_ours(const std::string& entry) {
 }
 
 // Between fork and exec.
-[[noreturn]] void child(const ShepherdSpec& spec, const std::string& program, char** argv, char** envp, const Files& files,
-                        const std::string& cgroup_procs, int pipe) {
+[[noreturn]] void child(const ShepherdSpec& spec, const std::string& program, char** argv,
+                        char** envp, const Files& files, const std::string& cgroup_procs,
+                        int pipe) {
   if (setsid() < 0) child_fails(pipe, kStageSession);
   prctl(PR_SET_PDEATHSIG, SIGKILL);  // a shepherd that is killed takes its job along
   if (!cgroup_procs.empty()) {
     const int fd = open(cgroup_procs.c_str(), O_WRONLY | O_CLOEXEC);
-    if (fd >= 0 && write(fd, "0", 1) < 0) errno = 0;  // without the group there is no limit; the job runs all the same
+    if (fd >= 0 && write(fd, "0", 1) < 0)
+      errno = 0;  // without the group there is no limit; the job runs all the same
   }
   if (chdir(spec.work_dir.c_str()) != 0) child_fails(pipe, kStageWorkDir);
   umask(022);
@@ -136,7 +153,8 @@ bool is_ours(const std::string& entry) {
     } else {
       execvp(program.c_str(), argv);
     }
-    if (errno != ETXTBSY) break;  // a writer of the script is still about to close it in another process
+    if (errno != ETXTBSY)
+      break;  // a writer of the script is still about to close it in another process
     usleep(2000);
   }
   child_fails(pipe, kStageExec);
@@ -166,7 +184,8 @@ std::vector<std::string> job_environment(const ShepherdSpec& spec) {
   return env;
 }
 
-StartResult start_job(const ShepherdSpec& spec, const std::string& job_dir, const std::string& cgroup_procs) {
+StartResult start_job(const ShepherdSpec& spec, const std::string& job_dir,
+                      const std::string& cgroup_procs) {
   StartResult result;
   result.exit_code = 1;
   Files files;
@@ -212,16 +231,19 @@ StartResult start_job(const ShepherdSpec& spec, const std::string& job_dir, cons
   }
   const bool exec = n == sizeof error && error.stage == kStageExec;
   result.exit_code = exec ? (error.error == ENOENT ? 127 : 126) : 1;
-  result.error = exec ? exec_error(spec, program, error.error)
-                      : with_errno(kStageWords[error.stage % kStages] + (" " + spec.work_dir), error.error);
+  result.error =
+      exec ? exec_error(spec, program, error.error)
+           : with_errno(kStageWords[error.stage % kStages] + (" " + spec.work_dir), error.error);
   return result;
 }
 
 std::string full_disk_message(const std::string& file) {
   struct statvfs fs;
   if (file.empty() || statvfs(file.c_str(), &fs) != 0) return "";
-  if (fs.f_blocks == 0 || fs.f_bavail > 0) return "";  // devices such as /dev/null have no blocks at all
-  return "cannot write " + file + ": No space left on device; free space there or submit with another output file";
+  if (fs.f_blocks == 0 || fs.f_bavail > 0)
+    return "";  // devices such as /dev/null have no blocks at all
+  return "cannot write " + file +
+         ": No space left on device; free space there or submit with another output file";
 }
 
 }  // namespace xce::worker

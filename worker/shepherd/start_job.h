@@ -1,5 +1,5 @@
-// Starting the job's first process: files opened, environment made, fork, exec, and words for whatever goes wrong.
-// Standard library only. For a single-threaded process.
+// Starting the job's first process: files opened, environment made, fork, exec, and words for
+// whatever goes wrong. Standard library only. For a single-threaded process.
 #ifndef XCE_WORKER_SHEPHERD_START_JOB_H_
 #define XCE_WORKER_SHEPHERD_START_JOB_H_
 
@@ -13,19 +13,21 @@
 namespace xce::worker {
 
 struct StartResult {
-  pid_t pid = 0;           // leads its own session; 0: could not be started
+  pid_t pid = 0;  // leads its own session; 0: could not be started
   std::string stdout_file, stderr_file;
-  std::string error;       // what is wrong and what to do about it
-  int exit_code = 0;       // as a shell would give: 126 cannot be run, 127 not found, 1 otherwise
+  std::string error;  // what is wrong and what to do about it
+  int exit_code = 0;  // as a shell would give: 126 cannot be run, 127 not found, 1 otherwise
 };
 
 // The job's environment: what was submitted, XCE_... variables, and PATH where none was submitted.
 std::vector<std::string> job_environment(const ShepherdSpec& spec);
 
 // Starts the job of `job_dir`. `cgroup_procs`: file through which to enter a control group, or "".
-StartResult start_job(const ShepherdSpec& spec, const std::string& job_dir, const std::string& cgroup_procs);
+StartResult start_job(const ShepherdSpec& spec, const std::string& job_dir,
+                      const std::string& cgroup_procs);
 
-// "" or, when the file system of that output file is full, "cannot write FILE: No space left on device".
+// "" or, when the file system of that output file is full, "cannot write FILE: No space left on
+// device".
 std::string full_disk_message(const std::string& file);
 
 }  // namespace xce::worker
