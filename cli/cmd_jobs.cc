@@ -279,7 +279,8 @@ std::string sheet_of(const xce_job_t& job, int64_t now_ms) {
   sheet.line("Output", printable(job.stdout_file[0] != '\0' ? job.stdout_file : job.spec.stdout_path));
   const std::string error = job.stderr_file[0] != '\0' ? job.stderr_file : job.spec.stderr_path;
   if (error != job.stdout_file) sheet.line("Errors to", printable(error));
-  if (job.spec.submit_key[0] != '\0') sheet.line("Submit key", printable(job.spec.submit_key));
+  const std::string key = job.spec.submit_key;
+  if (key.rfind("xce-", 0) != 0) sheet.line("Submit key", printable(key));  // libxce's own say nothing to people
   sheet.line("Comment", printable(job.spec.comment));
   return sheet.text();
 }
@@ -308,9 +309,11 @@ absl::StatusOr<Page> job_in_full(Session& session, uint64_t id) {
   xce_job_page_t* raw = nullptr;
   const auto rc = session.call(absl::StrCat("cannot look at job ", id),
                                [&](xcecli_ctx_t ctx) { return xcecli_jobinfo(ctx, id, &raw); });
-  if (!rc.ok()) return rc.status();
+  if (!rc.ok() && rc.status().code() != absl::StatusCode::kNotFound) return rc.status();
   Page page(raw);
-  if (page->njobs == 0) return absl::NotFoundError(absl::StrCat("there is no job ", id, "; see 'xce jobs --all'"));
+  if (!rc.ok() || page->njobs == 0) {
+    return absl::NotFoundError(absl::StrCat("there is no job ", id, "; see 'xce jobs --all'"));
+  }
   return page;
 }
 

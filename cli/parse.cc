@@ -128,6 +128,18 @@ absl::StatusOr<int64_t> parse_duration_ms(std::string_view text) {
     }
     return static_cast<int64_t>(ms);
   }
+  const size_t dot = text.find('.');
+  if (dot != std::string_view::npos) {  // "0.2", "1.5s"
+    std::string fraction(text.substr(dot + 1));
+    if (!fraction.empty() && (fraction.back() == 's' || fraction.back() == 'S')) fraction.pop_back();
+    uint64_t whole, ms;
+    if (fraction.empty() || fraction.size() > 3 || !read_digits(text.substr(0, dot), 1000000, &whole)) {
+      return bad_duration(text);
+    }
+    fraction.resize(3, '0');
+    if (!read_digits(fraction, 999, &ms) || whole * 1000 + ms == 0) return bad_duration(text);
+    return static_cast<int64_t>(whole * 1000 + ms);
+  }
   const absl::StatusOr<uint32_t> seconds = parse_duration_s(text);
   if (!seconds.ok()) return seconds.status();
   return static_cast<int64_t>(*seconds) * 1000;

@@ -20,7 +20,7 @@ inline constexpr uint32_t kMaxArrayTasks = 100000;  // tasks that one submission
 // "90", "1:30", "1:02:03", "2-3", "2-3:04", "2-3:04:05", "90s", "10m", "2h", "1d", "1h30m" in seconds, at least 1.
 absl::StatusOr<uint32_t> parse_duration_s(std::string_view text);
 
-// As parse_duration_s, and also "500ms", in milliseconds, at least 1.
+// As parse_duration_s, and also "500ms", "0.2", "1.5s", in milliseconds, at least 1.
 absl::StatusOr<int64_t> parse_duration_ms(std::string_view text);
 
 // "512" (MiB), "512M", "2G", "1.5GiB", "300K", "1T" in MiB, rounded up, at least 1.

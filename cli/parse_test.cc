@@ -35,6 +35,9 @@ TEST(Duration, Milliseconds) {
   EXPECT_EQ(*parse_duration_ms("500ms"), 500);
   EXPECT_EQ(*parse_duration_ms("2"), 2000);
   EXPECT_EQ(*parse_duration_ms("2m"), 120000);
+  EXPECT_EQ(*parse_duration_ms("0.2"), 200);
+  EXPECT_EQ(*parse_duration_ms("1.25s"), 1250);
+  for (const char* text : {"0.0", ".5", "1.", "1.2345", "1.5m", "-1.5"}) EXPECT_FALSE(parse_duration_ms(text).ok()) << text;
   EXPECT_FALSE(parse_duration_ms("0ms").ok());
   EXPECT_FALSE(parse_duration_ms("ms").ok());
 }

@@ -222,6 +222,8 @@ Repl::Answer Repl::jobsub(const Words& words) {
   spec.args = args.data();
   spec.nargs = args.size();
   spec.work_dir = dir;
+  spec.cpus = 1;
+  spec.nodes = 1;
   return with_context([&](xcecli_ctx_t ctx) {
     xce_submitted_t submitted{};
     const int rc = xcecli_jobsub(ctx, &spec, &submitted);

@@ -55,8 +55,10 @@ CLI::Validator env_words() {
       "");
 }
 
-void add_flag(CLI::App* app, const std::string& names, std::optional<bool>* out, const std::string& help) {
-  app->add_flag_function(names, [out](std::int64_t count) { *out = count > 0; }, help);
+// A flag and its opposite, with which the command line takes back what a script asks for.
+void add_flag(CLI::App* app, const char* name, const char* opposite, std::optional<bool>* out, const std::string& help) {
+  app->add_flag_callback(name, [out] { *out = true; }, absl::StrCat(help, " (", opposite, " takes it back)"));
+  app->add_flag_callback(opposite, [out] { *out = false; })->group("");  // not listed
 }
 
 template <typename T>
@@ -105,15 +107,15 @@ void add_submit_options(CLI::App* app, SubmitOptions* out) {
   option("-e,--error", &out->error, "standard error (default: with the output)", "PATH")->check(not_empty());
   option("-D,--workdir", &out->workdir, "working directory (default: this one)", "DIR")->check(not_empty());
   list("--env", &out->env, "add to the environment; KEY alone takes its value here", "KEY=VALUE")->check(env_words());
-  add_flag(app, "--export-none,!--export-all", &out->export_none, "do not pass this environment on");
-  add_flag(app, "--hold,!--no-hold", &out->hold, "do not start it before 'xce release'");
-  add_flag(app, "--requeue,!--no-requeue", &out->requeue, "start it again when its host is lost");
-  add_flag(app, "--exclusive,!--no-exclusive", &out->exclusive, "share its hosts with no other job");
+  add_flag(app, "--export-none", "--export-all", &out->export_none, "do not pass this environment on");
+  add_flag(app, "--hold", "--no-hold", &out->hold, "do not start it before 'xce release'");
+  add_flag(app, "--requeue", "--no-requeue", &out->requeue, "start it again when its host is lost");
+  add_flag(app, "--exclusive", "--no-exclusive", &out->exclusive, "share its hosts with no other job");
   list("--after", &out->after, "start after these jobs have started", "ID,...")->check(job_refs());
   list("--afterok", &out->afterok, "start after these jobs have completed", "ID,...")->check(job_refs());
   list("--afternotok", &out->afternotok, "start after these jobs have failed", "ID,...")->check(job_refs());
   list("--afterany", &out->afterany, "start after these jobs have ended", "ID,...")->check(job_refs());
-  add_flag(app, "--singleton,!--no-singleton", &out->singleton, "one job of this name and user at a time");
+  add_flag(app, "--singleton", "--no-singleton", &out->singleton, "one job of this name and user at a time");
   option("--submit-key", &out->submit_key, "two submissions of one key are one job", "KEY")->check(not_empty());
   option("--comment", &out->comment, "a note to keep with the job", "TEXT");
 }
@@ -171,7 +173,11 @@ absl::StatusOr<SubmitOptions> options_of_script(const std::string& name, const s
   return all;
 }
 
-JobSpecHolder::JobSpecHolder() { xce_job_spec_init(&spec_); }
+JobSpecHolder::JobSpecHolder() {
+  xce_job_spec_init(&spec_);
+  spec_.cpus = 1;
+  spec_.nodes = 1;
+}
 
 absl::Status JobSpecHolder::set_options(const SubmitOptions& o) {
   constexpr int64_t kMax32 = std::numeric_limits<int32_t>::max();
