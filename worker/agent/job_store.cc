@@ -124,6 +124,7 @@ absl::Status JobStore::send(const Order& order) const {
     case Control::kKill: line = absl::StrCat("kill ", order.signal, "\n"); break;
     case Control::kSuspend: line = "suspend\n"; break;
     case Control::kResume: line = "resume\n"; break;
+    case Control::kLimit: line = absl::StrCat("limit ", order.time_limit_s, "\n"); break;
   }
   const std::string path = dir(order.key) + "/" + kControlFifo;
   const int fd = open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);

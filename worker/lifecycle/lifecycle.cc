@@ -76,6 +76,8 @@ void Lifecycle::observe_known(Key key, LocalJob* local, const Job& job, Actions*
   if (local->orphan) return;
   local->wanted = job.desired;
   local->wanted_signal = job.kill_signal;
+  local->wanted_limit_s = job.spec.time_limit_s;
+  align_limit(key, local, out);
   align(key, local, out);
 }
 
@@ -106,6 +108,8 @@ void Lifecycle::observe_unknown(const Job& job, int64_t now_ms, Actions* out) {
     return;
   }
   local.wanted = job.desired;
+  local.wanted_limit_s = job.spec.time_limit_s;
+  local.ordered_limit_s = job.spec.time_limit_s;
   jobs_.emplace(key, local);
   out->push_back(Launch{key, job});
 }
@@ -152,6 +156,19 @@ void Lifecycle::align(Key key, LocalJob* local, Actions* out) {
   if (!nothing_to_resume) out->push_back(order);
 }
 
+// A time limit may be changed while the job runs.
+void Lifecycle::align_limit(Key key, LocalJob* local, Actions* out) {
+  if (local->phase != Phase::kRunning && local->phase != Phase::kSuspended) return;
+  if (local->orphan || local->modify_index == 0) return;  // nothing of it was observed yet
+  if (local->ordered_limit_s == local->wanted_limit_s) return;
+  local->ordered_limit_s = local->wanted_limit_s;
+  Order order;
+  order.key = key;
+  order.control = Control::kLimit;
+  order.time_limit_s = local->wanted_limit_s;
+  out->push_back(order);
+}
+
 void Lifecycle::on(const Found& event, int64_t now_ms, Actions* out) {
   LocalJob local;
   local.phase = event.phase;
@@ -190,6 +207,7 @@ void Lifecycle::on(const Started& event, int64_t, Actions* out) {
   local->stdout_file = event.stdout_file;
   local->stderr_file = event.stderr_file;
   report_start(event.key, local, event.time_ms, out);
+  align_limit(event.key, local, out);
   align(event.key, local, out);
 }
 

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -106,11 +107,12 @@ struct Launch {  // make the job's directory, remember the attempt durably, then
 struct Send {  // put into the outbox
   Report report;
 };
-enum class Control : uint8_t { kKill, kSuspend, kResume };
+enum class Control : uint8_t { kKill, kSuspend, kResume, kLimit };
 struct Order {  // to the job's shepherd
   Key key;
   Control control = Control::kKill;
-  uint32_t signal = 0;  // of kKill; 0: TERM, then KILL
+  uint32_t signal = 0;        // of kKill; 0: TERM, then KILL
+  uint32_t time_limit_s = 0;  // of kLimit; 0: none
 };
 struct Remove {  // the job's directory is of no more use
   Key key;
@@ -132,7 +134,9 @@ struct LocalJob {
   uint32_t wanted_signal = 0;
   Desired ordered = Desired::kRun;  // what the shepherd was last told
   uint32_t ordered_signal = 0;
-  Index modify_index = 0;  // of the controller's newest record seen
+  uint32_t wanted_limit_s = 0;
+  std::optional<uint32_t> ordered_limit_s;  // nullopt: what its shepherd has is not known here
+  Index modify_index = 0;                   // of the controller's newest record seen
   std::string stdout_file, stderr_file;
 };
 
@@ -164,6 +168,7 @@ class Lifecycle {
   void orphan(Key key, LocalJob* local, const std::string& why, Actions* out);
   void align(Key key, LocalJob* local,
              Actions* out);  // orders what brings the shepherd to what is wanted
+  void align_limit(Key key, LocalJob* local, Actions* out);
   void report_start(Key key, LocalJob* local, int64_t time_ms, Actions* out);
   void end(Key key, LocalJob* local, Report report, Actions* out);
   void forget(Key key);

@@ -37,6 +37,7 @@ std::string words(const Action& action) {
   }
   if (auto* o = std::get_if<Order>(&action)) {
     if (o->control == Control::kKill) return "kill " + std::to_string(o->signal);
+    if (o->control == Control::kLimit) return "limit " + std::to_string(o->time_limit_s);
     return o->control == Control::kSuspend ? "suspend" : "resume";
   }
   if (std::get_if<Remove>(&action)) return "remove";
@@ -148,6 +149,20 @@ TEST_F(Story, SuspendedAndResumed) {
   EXPECT_EQ(exited(), "report finish COMPLETED");
 }
 
+TEST_F(Story, TheTimeLimitIsChanged) {
+  run_to_running();
+  Job j = job(JobState::kRunning);
+  j.spec.time_limit_s = 60;
+  EXPECT_EQ(tell(Observed{j}), "limit 60");
+  EXPECT_EQ(tell(Observed{j}), "");
+}
+
+TEST_F(Story, TheTimeLimitAfterARestartIsToldAnew) {
+  EXPECT_EQ(tell(Found{k17, Phase::kRunning, true, false, "/o", "/e"}), "");
+  EXPECT_EQ(tell(Observed{job(JobState::kRunning)}), "limit 0");
+  EXPECT_EQ(tell(Observed{job(JobState::kRunning)}), "");
+}
+
 TEST_F(Story, AnOldRecordDoesNotUndoANewWish) {
   run_to_running();
   const Job old = job(JobState::kRunning);
@@ -194,7 +209,6 @@ TEST_F(Story, JobsOfOtherHostsAreNotOurs) {
 
 TEST_F(Story, FoundRunningAfterARestart) {
   EXPECT_EQ(tell(Found{k17, Phase::kRunning, true, false, "/o", "/e"}), "");
-  EXPECT_EQ(tell(Observed{job(JobState::kRunning)}), "");
   EXPECT_EQ(exited(), "report finish COMPLETED");
   EXPECT_EQ(last_.stderr_file, "/e");
 }
@@ -205,7 +219,7 @@ TEST_F(Story, FoundRunningWithItsStartUnreported) {
 
 TEST_F(Story, FoundSuspendedWithThatUnreported) {
   EXPECT_EQ(tell(Found{k17, Phase::kSuspended, true, false, "/o", "/e"}), "report stop");
-  EXPECT_EQ(tell(Observed{job(JobState::kRunning, 1, Desired::kSuspend)}), "");
+  EXPECT_EQ(tell(Observed{job(JobState::kRunning, 1, Desired::kSuspend)}), "limit 0");
   EXPECT_EQ(tell(Observed{job(JobState::kSuspended, 1, Desired::kRun)}), "resume");
 }
 

@@ -2,9 +2,9 @@
 //
 //   spec      what to run, written by the worker before the shepherd exists
 //   script    the job's script, mode 0700 (absent for commands)
-//   control   a FIFO: orders from the worker, one a line ("kill 0", "kill 10", "suspend", "resume")
-//   status    records by the shepherd, append-only and synced: started, suspended, resumed, exit.
-//   It exists exactly when
+//   control   a FIFO: orders from the worker, one a line ("kill 0", "kill 10", "suspend", "resume",
+//   "limit 60") status    records by the shepherd, append-only and synced: started, suspended,
+//   resumed, exit. It exists exactly when
 //             the attempt was launched, and its shepherd holds a lock (flock) on it for as long as
 //             it lives.
 //

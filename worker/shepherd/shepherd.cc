@@ -64,6 +64,7 @@ class Shepherd {
   void obey(const std::string& order);
   void kill_job(uint32_t signal);
   void set_suspended(bool suspended);
+  void set_limit(uint32_t seconds);
   void terminate();    // TERM to all, KILL after the kill wait
   void start_sweep();  // KILL to all, again and again until none is left
   void signal_tree(int signal);
@@ -83,7 +84,7 @@ class Shepherd {
   int64_t warn_at_ = kNever, limit_at_ = kNever, kill_at_ = kNever, sweep_at_ = kNever,
           give_up_at_ = kNever;
   bool main_ended_ = false, no_children_ = false, terminating_ = false, suspended_ = false;
-  bool timed_out_ = false, killed_ = false, stuck_ = false;
+  bool warned_ = false, timed_out_ = false, killed_ = false, stuck_ = false;
   uint32_t user_signal_ = 0;  // a signal that a person asked for by number
   int wait_status_ = 0;
 };
@@ -156,11 +157,7 @@ int Shepherd::run() {
   stderr_file_ = result.stderr_file;
   if (result.pid == 0) return fail(result.error, result.exit_code);
   pid_ = result.pid;
-  if (spec_.time_limit_s != 0) {
-    limit_at_ = start_ms_ + int64_t{spec_.time_limit_s} * 1000;
-    if (spec_.warn_signal != 0)
-      warn_at_ = std::max(start_ms_, limit_at_ - int64_t{spec_.warn_before_s} * 1000);
-  }
+  set_limit(spec_.time_limit_s);
   StatusStarted started;
   started.shepherd_pid = getpid();
   started.shepherd_start_ticks = start_ticks(getpid());
@@ -201,6 +198,7 @@ void Shepherd::on_time() {
   const int64_t now = now_ms();
   if (now >= warn_at_) {
     warn_at_ = kNever;
+    warned_ = true;
     signal_tree(static_cast<int>(spec_.warn_signal));
   }
   if (now >= limit_at_) {
@@ -253,6 +251,8 @@ void Shepherd::obey(const std::string& order) {
   if (main_ended_) return;
   if (order.compare(0, 5, "kill ") == 0) {
     kill_job(static_cast<uint32_t>(std::strtoul(order.c_str() + 5, nullptr, 10)));
+  } else if (order.compare(0, 6, "limit ") == 0) {
+    set_limit(static_cast<uint32_t>(std::strtoul(order.c_str() + 6, nullptr, 10)));
   } else if (order == "suspend") {
     set_suspended(true);
   } else if (order == "resume") {
@@ -272,6 +272,16 @@ void Shepherd::kill_job(uint32_t signal) {
     killed_ = !timed_out_;
     terminate();
   }
+}
+
+// Counted from the job's start, also when it is changed later.
+void Shepherd::set_limit(uint32_t seconds) {
+  spec_.time_limit_s = seconds;
+  limit_at_ = warn_at_ = kNever;
+  if (seconds == 0 || terminating_) return;
+  limit_at_ = start_ms_ + int64_t{seconds} * 1000;
+  if (spec_.warn_signal == 0 || warned_) return;
+  warn_at_ = std::max(start_ms_, limit_at_ - int64_t{spec_.warn_before_s} * 1000);
 }
 
 void Shepherd::set_suspended(bool suspended) {

@@ -191,6 +191,15 @@ TEST_F(ShepherdTest, TimeLimitTermThenKill) {
   EXPECT_NE(exit.message.find("1 s"), std::string::npos);
 }
 
+TEST_F(ShepherdTest, TheTimeLimitCanBeChanged) {
+  script("#!/bin/sh\nwhile :; do sleep 0.01; done\n");
+  spec_.time_limit_s = 1000;
+  launch();
+  started();
+  order("limit 1");
+  EXPECT_EQ(ended().outcome, "TIMEOUT");
+}
+
 TEST_F(ShepherdTest, WarningSignalBeforeTheLimit) {
   script("#!/bin/sh\ntrap 'echo warned; exit 3' USR1\nwhile :; do sleep 0.05; done\n");
   spec_.time_limit_s = 60;
