@@ -109,7 +109,7 @@ class Consensus {
 
   // Opens the data directory and reads the log (blocking), then takes part. Entries from the log are applied once they
   // are known to be committed. Errors: InvalidArgument (options); what DataDir::open returns, whose messages name the
-  // file and the way out.
+  // file and the way out. Makes the process ignore SIGPIPE if it would die of it.
   absl::Status start();
 
   // Proposes an entry (at most kMaxEntryBytes - 8 bytes). All that is proposed in one turn of the loop is one batch

@@ -1,5 +1,6 @@
 #include "controller/consensus/node.h"
 
+#include <signal.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -117,6 +118,9 @@ absl::Status Node::open_log() {
 absl::Status Node::start() {
   absl::Status status = check_options();
   if (!status.ok()) return status;
+  // A connection may end while we write to it; libuv reports that, unless the signal kills us first.
+  struct sigaction action;
+  if (::sigaction(SIGPIPE, nullptr, &action) == 0 && action.sa_handler == SIG_DFL) ::signal(SIGPIPE, SIG_IGN);
   disk_async_ = new uv_async_t;
   uv_async_init(loop_, disk_async_, [](uv_async_t* async) {
     if (async->data != nullptr) static_cast<Node*>(async->data)->on_disk_progress();

@@ -22,6 +22,7 @@ constexpr uint64_t kHelloTimeoutMs = 5000;   // of a connection that was accepte
 constexpr uint64_t kPingMs = 1000;
 constexpr unsigned kFirstPauseMs = 5;
 constexpr unsigned kLastPauseMs = 200;
+constexpr unsigned kRefusedPauseMs = 2000;
 constexpr size_t kMaxQueuedBytes = size_t{32} << 20;  // a peer that does not read
 constexpr size_t kMaxStrangers = 32;                  // accepted connections that have not said hello
 
@@ -276,8 +277,11 @@ void PeerNet::on_hello(Connection* connection, const Hello& hello) {
   std::string bytes;
   append_hello_frame(answer, &bytes);
   if (!answer.refused.empty() || hung_up_) {
-    if (!answer.refused.empty())
+    // It will try again and again: once in the log is enough.
+    if (refusals_.size() > 64) refusals_.clear();
+    if (!answer.refused.empty() && refusals_[hello.node] != answer.refused)
       spdlog::warn("consensus: refused a connection from node {} ({}): {}", hello.node, hello.advertise, answer.refused);
+    refusals_[hello.node] = answer.refused;
     write(connection, std::move(bytes));
     // The answer lies in the socket's buffer; closing sends it, then the end.
     if (connection->net != nullptr) drop(connection);
@@ -309,7 +313,7 @@ void PeerNet::on_dialled_hello(Connection* connection, const Hello& hello) {
     if (refusal != peer->refusal)
       spdlog::error("consensus: no connection to node {} ({}:{}): {}", peer->id, peer->host, peer->port, refusal);
     peer->refusal = refusal;
-    peer->pause_ms = kLastPauseMs;
+    peer->pause_ms = kRefusedPauseMs;
     on_end(connection, UV_ECANCELED);
     return;
   }

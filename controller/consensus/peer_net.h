@@ -86,6 +86,7 @@ class PeerNet {
   uv_timer_t* sweeper_ = nullptr;
   std::map<uint64_t, std::unique_ptr<Peer>> peers_;
   std::set<Connection*> connections_;
+  std::map<uint64_t, std::string> refusals_;  // why a node's hello was last refused
   uint64_t last_ping_ms_ = 0;
   bool hung_up_ = false;
 };

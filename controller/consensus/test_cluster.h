@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "controller/consensus/consensus.h"
+#include "controller/consensus/test_proxy.h"
 #include "controller/consensus/uv_handle.h"
 
 namespace xce::consensus {
@@ -147,14 +148,35 @@ class TestCluster {
   }
   ~TestCluster() {
     nodes_.clear();
+    links_.clear();
     while (uv_run(&loop_, UV_RUN_NOWAIT) != 0) {
     }
     EXPECT_EQ(uv_loop_close(&loop_), 0);
   }
 
+  // Puts a proxy between every two nodes, one for each direction of dialling. Before start_all().
+  void use_proxies() {
+    for (const auto& from : nodes_)
+      for (const auto& to : nodes_)
+        if (from != to) links_[{from->id(), to->id()}] = std::make_unique<TestProxy>(&loop_, to->port());
+  }
+  // The proxy that `from` dials to reach `to`.
+  TestProxy& link(NodeId from, NodeId to) { return *links_.at({from, to}); }
+  // Does the same to all links to and from a node.
+  void with_links_of(NodeId id, const std::function<void(TestProxy&)>& action) {
+    for (const auto& [ends, proxy] : links_)
+      if (ends.first == id || ends.second == id) action(*proxy);
+  }
+  // Gives a node another file system, from its next start on.
+  void use_file_system(NodeId id, FileSystem* fs) { file_systems_[id] = fs; }
+
   Options options(NodeId id) const {
     Options out = options_;
     out.data_dir = directory_.path() + "/node" + std::to_string(id);
+    for (const auto& [ends, proxy] : links_)
+      if (ends.first == id) out.dial[ends.second] = {"127.0.0.1", proxy->port()};
+    const auto fs = file_systems_.find(id);
+    if (fs != file_systems_.end()) out.fs = fs->second;
     return out;
   }
   void start_all() {
@@ -202,6 +224,24 @@ class TestCluster {
       return true;
     });
   }
+  bool all_connected() {
+    for (const auto& node : nodes_) {
+      if (!node->consensus) continue;
+      for (const PeerStatus& peer : node->consensus->peers())
+        if (!peer.connected && nodes_[peer.id - 1]->consensus) return false;
+    }
+    return true;
+  }
+  // Waits for a leader, and until all nodes that run are connected and have applied the same.
+  TestNode* settle() {
+    TestNode* const first = wait_for_leader();
+    EXPECT_TRUE(run_until([&] { return all_connected(); }));
+    EXPECT_TRUE(wait_until_equal());
+    return first != nullptr && first->leads() ? first : leader();
+  }
+  void run_for(uint64_t ms) {
+    run_until([] { return false; }, ms);
+  }
   // Proposes on a node and runs until it is answered.
   Outcome propose(TestNode& node, const std::string& entry) {
     Outcome outcome;
@@ -225,6 +265,8 @@ class TestCluster {
   TestDirectory directory_;
   Options options_;
   std::vector<std::unique_ptr<TestNode>> nodes_;
+  std::map<std::pair<NodeId, NodeId>, std::unique_ptr<TestProxy>> links_;
+  std::map<NodeId, FileSystem*> file_systems_;
 };
 
 }  // namespace xce::consensus
