@@ -230,9 +230,7 @@ uint64_t XceLink::generation() { return xcecli_generation(ctx_); }
 std::string XceLink::last_error() {
   xce_error_t error{};
   xcecli_last_error(&error);
-  std::string words = error.message[0] != 0 ? error.message : xce_strerror(error.status);
-  if (error.trail[0] != 0) absl::StrAppend(&words, " [", error.trail, "]");
-  return words;
+  return error.message[0] != 0 ? error.message : xce_strerror(error.status);
 }
 
 std::string XceLink::current_master() {
