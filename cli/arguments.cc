@@ -13,7 +13,8 @@ bool takes_next(const std::string& word, const std::vector<const CLI::App*>& app
   if (word.rfind("--", 0) == 0) {
     if (word.find('=') != std::string::npos) return false;
     for (const CLI::App* app : apps) {
-      if (const CLI::Option* option = app->get_option_no_throw(word)) return option->get_items_expected_max() > 0;
+      if (const CLI::Option* option = app->get_option_no_throw(word))
+        return option->get_items_expected_max() > 0;
     }
     return false;
   }
@@ -37,7 +38,8 @@ void take_output_json(size_t from, SplitArguments* split) {
       own.erase(own.begin() + static_cast<std::ptrdiff_t>(i));
       split->json = true;
     } else if (own[i] == "--output" && i + 1 < own.size() && own[i + 1] == "json") {
-      own.erase(own.begin() + static_cast<std::ptrdiff_t>(i), own.begin() + static_cast<std::ptrdiff_t>(i + 2));
+      own.erase(own.begin() + static_cast<std::ptrdiff_t>(i),
+                own.begin() + static_cast<std::ptrdiff_t>(i + 2));
       split->json = true;
     } else {
       ++i;
@@ -46,7 +48,8 @@ void take_output_json(size_t from, SplitArguments* split) {
 }
 
 std::string full_name(const CLI::App* app, const CLI::App* root) {
-  return app == root || app == nullptr ? "xce" : full_name(app->get_parent(), root) + " " + app->get_name();
+  return app == root || app == nullptr ? "xce"
+                                       : full_name(app->get_parent(), root) + " " + app->get_name();
 }
 
 }  // namespace
@@ -62,7 +65,9 @@ SplitArguments split_arguments(const std::vector<std::string>& args, Registry* r
     if (next && at < args.size()) split.own.push_back(args[at++]);
   }
   for (const Command& command : registry->commands()) {
-    if (at < args.size() && command.app->get_parent() == root && command.app->get_name() == args[at]) split.command = &command;
+    if (at < args.size() && command.app->get_parent() == root &&
+        command.app->get_name() == args[at])
+      split.command = &command;
   }
   if (split.command == nullptr || !split.command->takes_tail) {
     split.own.insert(split.own.end(), args.begin() + static_cast<std::ptrdiff_t>(at), args.end());
@@ -87,7 +92,8 @@ SplitArguments split_arguments(const std::vector<std::string>& args, Registry* r
   return split;
 }
 
-std::string unknown_words(const std::vector<std::string>& extras, const Command* command, Registry* registry) {
+std::string unknown_words(const std::vector<std::string>& extras, const Command* command,
+                          Registry* registry) {
   if (extras.empty()) return "";
   const CLI::App* root = registry->root();
   const std::string name = full_name(command == nullptr ? root : command->app, root);
@@ -96,9 +102,11 @@ std::string unknown_words(const std::vector<std::string>& extras, const Command*
   std::string what;
   if (is_option(word)) {
     what = absl::StrCat("'", name, "' has no option ", word);
-    for (const CLI::App* app : {command == nullptr ? root : static_cast<const CLI::App*>(command->app), root}) {
+    for (const CLI::App* app :
+         {command == nullptr ? root : static_cast<const CLI::App*>(command->app), root}) {
       for (const CLI::Option* option : app->get_options()) {
-        for (const std::string& option_name : option->get_lnames()) known.push_back("--" + option_name);
+        for (const std::string& option_name : option->get_lnames())
+          known.push_back("--" + option_name);
       }
     }
   } else if (command == nullptr) {

@@ -22,14 +22,16 @@ class ArgumentsTest : public testing::Test {
 };
 
 TEST_F(ArgumentsTest, AScriptKeepsItsOwnOptions) {
-  const auto split = split_arguments({"submit", "-c", "2", "--hold", "job.sh", "-c", "3", "--", "x"}, &registry_);
+  const auto split =
+      split_arguments({"submit", "-c", "2", "--hold", "job.sh", "-c", "3", "--", "x"}, &registry_);
   EXPECT_EQ(split.own, (Words{"submit", "-c", "2", "--hold"}));
   EXPECT_EQ(split.tail.words, (Words{"job.sh", "-c", "3", "--", "x"}));
   EXPECT_FALSE(split.tail.after_dashes);
 }
 
 TEST_F(ArgumentsTest, ACommandFollowsDashes) {
-  const auto split = split_arguments({"--masters", "a:1", "run", "-c2", "--name=x", "--", "ls", "-l"}, &registry_);
+  const auto split =
+      split_arguments({"--masters", "a:1", "run", "-c2", "--name=x", "--", "ls", "-l"}, &registry_);
   EXPECT_EQ(split.own, (Words{"--masters", "a:1", "run", "-c2", "--name=x"}));
   EXPECT_TRUE(split.tail.after_dashes);
   EXPECT_EQ(split.tail.words, (Words{"ls", "-l"}));
@@ -45,7 +47,8 @@ TEST_F(ArgumentsTest, OutputJsonIsAFormatAndOtherOutputsArePaths) {
   auto split = split_arguments({"submit", "--output", "json", "job.sh"}, &registry_);
   EXPECT_TRUE(split.json);
   EXPECT_EQ(split.own, (Words{"submit"}));
-  split = split_arguments({"submit", "--output", "out.txt", "job.sh", "--output", "json"}, &registry_);
+  split =
+      split_arguments({"submit", "--output", "out.txt", "job.sh", "--output", "json"}, &registry_);
   EXPECT_FALSE(split.json);
   EXPECT_EQ(split.own, (Words{"submit", "--output", "out.txt"}));
 }

@@ -1,4 +1,6 @@
 // xce hosts, queues, drain, undrain, cluster status: the machines rather than the jobs.
+#include <algorithm>
+#include <chrono>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
@@ -12,13 +14,20 @@
 namespace xce::cli {
 namespace {
 
+constexpr int kProbeMs = 1000;  // for each controller, when none serves
+
+struct StatusDeleter {
+  void operator()(xce_cluster_status_t* status) const { xce_free_cluster_status(status); }
+};
+using StatusPtr = std::unique_ptr<xce_cluster_status_t, StatusDeleter>;
+
 absl::StatusOr<int> run_hosts(const Context& context) {
   auto session = Session::open(context.connection);
   if (!session.ok()) return session.status();
   xce_host_t* raw = nullptr;
   size_t n = 0;
-  const auto rc =
-      (*session)->call("cannot list hosts", [&](xcecli_ctx_t ctx) { return xcecli_workerlist(ctx, &raw, &n); });
+  const auto rc = (*session)->call(
+      "cannot list hosts", [&](xcecli_ctx_t ctx) { return xcecli_workerlist(ctx, &raw, &n); });
   if (!rc.ok()) return rc.status();
   const auto release = [&n](xce_host_t* hosts) { xce_free_hosts(hosts, n); };
   const std::unique_ptr<xce_host_t, decltype(release)> hosts(raw, release);
@@ -28,15 +37,22 @@ absl::StatusOr<int> run_hosts(const Context& context) {
     print_json(Json{{"hosts", list}});
     return kOk;
   }
-  Table table({{"HOST", Align::kLeft, 40}, {"STATE"}, {"CPUS", Align::kRight}, {"MEMORY", Align::kRight}, {"GRES"},
-               {"JOBS", Align::kRight}, {"REASON"}});
+  Table table({{"HOST", Align::kLeft, 40},
+               {"STATE"},
+               {"CPUS", Align::kRight},
+               {"MEMORY", Align::kRight},
+               {"GRES"},
+               {"JOBS", Align::kRight},
+               {"REASON"}});
   for (size_t i = 0; i < n; ++i) {
     const xce_host_t& host = raw[i];
-    const std::string gres = host.attrs.ngres == 0 ? "-" : gres_words(host.attrs.gres, host.attrs.ngres);
-    table.add_row({host.attrs.name, Cell(host_state_word(host.state), host_colour(host.state)),
-                   absl::StrCat(host.used_cpus, "/", host.attrs.cpus),
-                   absl::StrCat(memory_words(host.used_memory_mb), "/", memory_words(host.attrs.memory_mb)), gres,
-                   absl::StrCat(host.running_jobs), host.drain_reason});
+    const std::string gres =
+        host.attrs.ngres == 0 ? "-" : gres_words(host.attrs.gres, host.attrs.ngres);
+    table.add_row(
+        {host.attrs.name, Cell(host_state_word(host.state), host_colour(host.state)),
+         absl::StrCat(host.used_cpus, "/", host.attrs.cpus),
+         absl::StrCat(memory_words(host.used_memory_mb), "/", memory_words(host.attrs.memory_mb)),
+         gres, absl::StrCat(host.running_jobs), host.drain_reason});
   }
   print(table.render(terminal_width(), use_colour()));
   if (n == 0) complain("no host has joined yet; start xcecd on a machine");
@@ -48,8 +64,8 @@ absl::StatusOr<int> run_queues(const Context& context) {
   if (!session.ok()) return session.status();
   xce_queue_t* raw = nullptr;
   size_t n = 0;
-  const auto rc =
-      (*session)->call("cannot list queues", [&](xcecli_ctx_t ctx) { return xcecli_queuelist(ctx, &raw, &n); });
+  const auto rc = (*session)->call(
+      "cannot list queues", [&](xcecli_ctx_t ctx) { return xcecli_queuelist(ctx, &raw, &n); });
   if (!rc.ok()) return rc.status();
   const auto release = [&n](xce_queue_t* queues) { xce_free_queues(queues, n); };
   const std::unique_ptr<xce_queue_t, decltype(release)> queues(raw, release);
@@ -59,37 +75,48 @@ absl::StatusOr<int> run_queues(const Context& context) {
     print_json(Json{{"queues", list}});
     return kOk;
   }
-  Table table({{"QUEUE", Align::kLeft, 30}, {"PRIORITY", Align::kRight}, {"OPEN"}, {"STARTS JOBS"}, {"PENDING", Align::kRight},
-               {"RUNNING", Align::kRight}, {"MAX TIME", Align::kRight}, {"DEFAULT TIME", Align::kRight}});
-  const auto limit = [](uint32_t s) { return s == 0 ? std::string("-") : clock_duration(static_cast<int64_t>(s) * 1000); };
+  Table table({{"QUEUE", Align::kLeft, 30},
+               {"PRIORITY", Align::kRight},
+               {"OPEN"},
+               {"STARTS JOBS"},
+               {"PENDING", Align::kRight},
+               {"RUNNING", Align::kRight},
+               {"MAX TIME", Align::kRight},
+               {"DEFAULT TIME", Align::kRight}});
+  const auto limit = [](uint32_t s) {
+    return s == 0 ? std::string("-") : clock_duration(static_cast<int64_t>(s) * 1000);
+  };
   for (size_t i = 0; i < n; ++i) {
     const xce_queue_t& queue = raw[i];
-    table.add_row({absl::StrCat(queue.name, queue.is_default ? " (default)" : ""), absl::StrCat(queue.priority),
+    table.add_row({absl::StrCat(queue.name, queue.is_default ? " (default)" : ""),
+                   absl::StrCat(queue.priority),
                    Cell(queue.open ? "yes" : "no", queue.open ? Colour::kGreen : Colour::kRed),
                    Cell(queue.active ? "yes" : "no", queue.active ? Colour::kGreen : Colour::kRed),
-                   absl::StrCat(queue.pending), absl::StrCat(queue.running), limit(queue.max_time_s),
-                   limit(queue.default_time_s)});
+                   absl::StrCat(queue.pending), absl::StrCat(queue.running),
+                   limit(queue.max_time_s), limit(queue.default_time_s)});
   }
   print(table.render(terminal_width(), use_colour()));
   return kOk;
 }
 
-absl::StatusOr<int> run_hostctrl(const Context& context, xce_host_action_t action, const std::vector<std::string>& hosts,
-                                 const std::string& reason) {
+absl::StatusOr<int> run_hostctrl(const Context& context, xce_host_action_t action,
+                                 const std::vector<std::string>& hosts, const std::string& reason) {
   auto session = Session::open(context.connection);
   if (!session.ok()) return session.status();
   absl::Status last;
   std::vector<std::string> changed;
   for (const std::string& host : hosts) {
-    const std::string what = absl::StrCat("cannot ", action == XCE_HOST_DRAIN ? "drain " : "undrain ", host);
+    const std::string what =
+        absl::StrCat("cannot ", action == XCE_HOST_DRAIN ? "drain " : "undrain ", host);
     const auto rc = (*session)->call(what, [&](xcecli_ctx_t ctx) {
       return xcecli_hostctrl(ctx, action, host.c_str(), reason.empty() ? nullptr : reason.c_str());
     });
     if (rc.ok()) {
       changed.push_back(host);
       if (!context.json) {
-        print(action == XCE_HOST_DRAIN ? absl::StrCat("Draining ", host, ": no job starts there; running ones go on\n")
-                                       : absl::StrCat("Undrained ", host, ": jobs may start there\n"));
+        print(action == XCE_HOST_DRAIN
+                  ? absl::StrCat("Draining ", host, ": no job starts there; running ones go on\n")
+                  : absl::StrCat("Undrained ", host, ": jobs may start there\n"));
       }
       continue;
     }
@@ -107,20 +134,30 @@ std::string status_text(const xce_cluster_status_t& s, int64_t now_ms) {
   if (s.leader_id == 0) {
     absl::StrAppend(&out, "Primary    ", paint("none", Colour::kRed, colour), "\n");
   } else {
-    absl::StrAppend(&out, "Primary    controller ", s.leader_id, ", term ", s.term, s.ready ? "" : " (not ready yet)", "\n");
+    absl::StrAppend(&out, "Primary    controller ", s.leader_id, ", term ", s.term,
+                    s.ready ? "" : " (not ready yet)", "\n");
   }
-  absl::StrAppend(&out, "Log        commit ", s.commit, ", applied ", s.applied, ", last ", s.last_index, "\n");
+  absl::StrAppend(&out, "Log        commit ", s.commit, ", applied ", s.applied, ", last ",
+                  s.last_index, "\n");
   if (s.last_election_ms != 0) {
     absl::StrAppend(&out, "Elected    ", relative_time(now_ms, s.last_election_ms), ", in ",
                     long_duration(s.last_election_took_ms), "\n");
   }
-  absl::StrAppend(&out, "Jobs       ", s.jobs_pending, " pending, ", s.jobs_running, " running, ", s.jobs_finished, " ended\n");
+  absl::StrAppend(&out, "Jobs       ", s.jobs_pending, " pending, ", s.jobs_running, " running, ",
+                  s.jobs_finished, " ended\n");
   const std::string scheduler = printable(s.scheduler);
   absl::StrAppend(&out, "Scheduler  ",
-                  scheduler.empty() ? paint("none: jobs wait until an xce_scheduler joins", Colour::kRed, colour) : scheduler,
+                  scheduler.empty()
+                      ? paint("none: jobs wait until an xce_scheduler joins", Colour::kRed, colour)
+                      : scheduler,
                   "\n");
   absl::StrAppend(&out, "Disk       ", printable(s.disk), "\n\n");
-  Table table({{"CONTROLLER"}, {"ADDRESS"}, {"ROLE"}, {"CONNECTED"}, {"MATCH", Align::kRight}, {"BEHIND", Align::kRight},
+  Table table({{"CONTROLLER"},
+               {"ADDRESS"},
+               {"ROLE"},
+               {"CONNECTED"},
+               {"MATCH", Align::kRight},
+               {"BEHIND", Align::kRight},
                {"LAST HEARD"}});
   for (size_t i = 0; i < s.nnodes; ++i) {
     const xce_node_t& node = s.nodes[i];
@@ -131,36 +168,80 @@ std::string status_text(const xce_cluster_status_t& s, int64_t now_ms) {
                    std::string(node.id == s.leader_id ? "primary" : node.role),
                    Cell(up ? "yes" : "no", up ? Colour::kGreen : Colour::kRed), absl::StrCat(match),
                    absl::StrCat(s.last_index > match ? s.last_index - match : 0),
-                   self ? std::string("-")
-                        : node.last_contact_ms < 0 ? std::string("never") : long_duration(node.last_contact_ms) + " ago"});
+                   self                       ? std::string("-")
+                   : node.last_contact_ms < 0 ? std::string("never")
+                                              : long_duration(node.last_contact_ms) + " ago"});
   }
   return out + table.render(terminal_width(), colour);
 }
 
-absl::StatusOr<int> run_status(Context context) {
-  context.connection.verbose = true;  // who was asked is what one wants to know here
-  auto session = Session::open(context.connection);
-  if (!session.ok()) return session.status();
-  xce_cluster_status_t* raw = nullptr;
-  const auto rc = (*session)->call("cannot tell the cluster's status",
-                                   [&](xcecli_ctx_t ctx) { return xcecli_clusterstatus(ctx, &raw); });
-  if (!rc.ok()) return rc.status();
-  const auto release = [](xce_cluster_status_t* status) { xce_free_cluster_status(status); };
-  const std::unique_ptr<xce_cluster_status_t, decltype(release)> status(raw, release);
-  if (context.json) {
-    print_json(cluster_json(*status));
-    return kOk;
+// Asks each controller by itself, when none serves: which are there, and what do they know?
+std::string each_controller(const Connection& connection) {
+  Table table({{"ADDRESS"}, {"ANSWERS"}, {"KNOWS"}});
+  for (const std::string& address : split_commas(connection.masters.text)) {
+    Connection alone = connection;
+    alone.masters.text = address;
+    alone.deadline_ms = std::min(connection.deadline_ms, kProbeMs);
+    alone.notice = false;
+    alone.verbose = false;
+    const auto session = Session::open(alone);
+    xce_cluster_status_t* raw = nullptr;
+    const auto rc =
+        session.ok()
+            ? (*session)->call("no answer",
+                               [&](xcecli_ctx_t c) { return xcecli_clusterstatus(c, &raw); })
+            : absl::StatusOr<int>(session.status());
+    if (!rc.ok()) {
+      table.add_row({address, Cell("no", Colour::kRed), std::string(rc.status().message())});
+      continue;
+    }
+    const StatusPtr status(raw);
+    const std::string leader =
+        status->leader_id == 0 ? "no primary" : absl::StrCat("primary ", status->leader_id);
+    table.add_row({address, Cell("yes", Colour::kGreen),
+                   absl::StrCat("controller ", status->node_id, " is ", status->role, " in term ",
+                                status->term, ", knows ", leader, "; disk ", status->disk)});
   }
-  const auto now = (*session)->now_ms();
-  if (!now.ok()) return now.status();
-  print(status_text(*status, *now));
-  return kOk;
+  return table.render(terminal_width(), use_colour());
+}
+
+absl::StatusOr<int> run_status(const Context& context) {
+  Connection connection = context.connection;
+  connection.any_controller = true;
+  absl::Status failure;
+  {
+    auto session = Session::open(connection);
+    if (!session.ok()) return session.status();
+    xce_cluster_status_t* raw = nullptr;
+    const auto rc =
+        (*session)->call("no controller tells the cluster's status",
+                         [&](xcecli_ctx_t ctx) { return xcecli_clusterstatus(ctx, &raw); });
+    if (rc.ok()) {
+      const StatusPtr status(raw);
+      if (context.json) {
+        print_json(cluster_json(*status));
+      } else {
+        const int64_t now_ms = std::chrono::duration_cast<std::chrono::milliseconds>(
+                                   std::chrono::system_clock::now().time_since_epoch())
+                                   .count();
+        print(status_text(*status, now_ms));  // of this machine: a standby's clock is as good
+      }
+      return status->leader_id == 0
+                 ? absl::StatusOr<int>(absl::UnavailableError("there is no primary now"))
+                 : kOk;
+    }
+    failure = rc.status();
+  }
+  if (!context.json && failure.code() == absl::StatusCode::kUnavailable)
+    print(each_controller(connection));
+  return failure;
 }
 
 }  // namespace
 
 void register_cluster(Registry* registry) {
-  Command& hosts = registry->add("hosts", "list the hosts that run jobs", "  xce hosts\n  xce hosts --output json");
+  Command& hosts = registry->add("hosts", "list the hosts that run jobs",
+                                 "  xce hosts\n  xce hosts --output json");
   hosts.run = run_hosts;
   Command& queues = registry->add("queues", "list the queues", "  xce queues");
   queues.run = run_queues;
@@ -174,16 +255,20 @@ void register_cluster(Registry* registry) {
                                  "  xce drain n1 --reason 'new disk'");
   drain.app->add_option("HOST", options->hosts, "hosts")->required();
   drain.app->add_option("--reason", options->reason, "why, for others to read")->type_name("TEXT");
-  drain.run = [options](const Context& c) { return run_hostctrl(c, XCE_HOST_DRAIN, options->hosts, options->reason); };
+  drain.run = [options](const Context& c) {
+    return run_hostctrl(c, XCE_HOST_DRAIN, options->hosts, options->reason);
+  };
   auto back = std::make_shared<HostOptions>();
   Command& undrain = registry->add("undrain", "let jobs start on hosts again", "  xce undrain n1");
   undrain.app->add_option("HOST", back->hosts, "hosts")->required();
-  undrain.run = [back](const Context& c) { return run_hostctrl(c, XCE_HOST_RESUME, back->hosts, ""); };
+  undrain.run = [back](const Context& c) {
+    return run_hostctrl(c, XCE_HOST_RESUME, back->hosts, "");
+  };
 
   Command& cluster = registry->add("cluster", "the controllers", "  xce cluster status");
   cluster.app->require_subcommand(1);
-  Command& status = registry->add("status", "who leads, who is connected, how far behind", "  xce cluster status",
-                                  cluster.app);
+  Command& status = registry->add("status", "who leads, who is connected, how far behind",
+                                  "  xce cluster status", cluster.app);
   status.run = run_status;
 }
 

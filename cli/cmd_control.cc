@@ -33,19 +33,24 @@ constexpr Verb kVerbs[] = {
      "  xce kill -s USR1 17    only send this signal"},
     {"hold", XCE_JOBCTRL_HOLD, "Held", "keep pending jobs from starting", "  xce hold 17"},
     {"release", XCE_JOBCTRL_RELEASE, "Released", "let held jobs start", "  xce release 17"},
-    {"suspend", XCE_JOBCTRL_SUSPEND, "Suspending", "stop running jobs for a while; their memory stays", "  xce suspend 17"},
+    {"suspend", XCE_JOBCTRL_SUSPEND, "Suspending",
+     "stop running jobs for a while; their memory stays", "  xce suspend 17"},
     {"resume", XCE_JOBCTRL_RESUME, "Resuming", "let suspended jobs go on", "  xce resume 17"},
-    {"requeue", XCE_JOBCTRL_REQUEUE, "Requeued", "end jobs and put them back into the queue", "  xce requeue 17"},
+    {"requeue", XCE_JOBCTRL_REQUEUE, "Requeued", "end jobs and put them back into the queue",
+     "  xce requeue 17"},
 };
 
-// One call for all; when that is refused and there are several, one for each, so that each gets its own answer.
-absl::Status control(Session& session, const Verb& verb, uint32_t signal, const std::vector<const Resolved*>& targets,
-                     bool arrays, std::vector<const Resolved*>* changed, int* jobs_changed) {
+// One call for all; when that is refused and there are several, one for each, so that each gets its
+// own answer.
+absl::Status control(Session& session, const Verb& verb, uint32_t signal,
+                     const std::vector<const Resolved*>& targets, bool arrays,
+                     std::vector<const Resolved*>* changed, int* jobs_changed) {
   if (targets.empty()) return absl::OkStatus();
   std::vector<uint64_t> ids;
   for (const Resolved* target : targets) ids.push_back(target->id);
-  const std::string what = absl::StrCat("cannot ", verb.name, " ",
-                                        targets.size() == 1 ? "job " + targets[0]->text : std::string("these jobs"));
+  const std::string what =
+      absl::StrCat("cannot ", verb.name, " ",
+                   targets.size() == 1 ? "job " + targets[0]->text : std::string("these jobs"));
   const auto rc = session.call(what, [&](xcecli_ctx_t ctx) {
     return xcecli_jobctrl(ctx, ids.data(), ids.size(), verb.action, signal, arrays);
   });
@@ -55,10 +60,13 @@ absl::Status control(Session& session, const Verb& verb, uint32_t signal, const 
     return absl::OkStatus();
   }
   const absl::StatusCode code = rc.status().code();
-  if (targets.size() == 1 || code == absl::StatusCode::kUnavailable || code == absl::StatusCode::kUnknown) return rc.status();
+  if (targets.size() == 1 || code == absl::StatusCode::kUnavailable ||
+      code == absl::StatusCode::kUnknown)
+    return rc.status();
   absl::Status last;
   for (const Resolved* target : targets) {
-    const absl::Status status = control(session, verb, signal, {target}, arrays, changed, jobs_changed);
+    const absl::Status status =
+        control(session, verb, signal, {target}, arrays, changed, jobs_changed);
     if (status.ok()) continue;
     if (!last.ok()) complain(std::string(last.message()));
     last = status;
@@ -66,7 +74,8 @@ absl::Status control(Session& session, const Verb& verb, uint32_t signal, const 
   return last;
 }
 
-absl::StatusOr<int> run_control(const Context& context, const Verb& verb, const ControlOptions& options) {
+absl::StatusOr<int> run_control(const Context& context, const Verb& verb,
+                                const ControlOptions& options) {
   const auto refs = parse_job_refs(options.ids);
   if (!refs.ok()) return refs.status();
   uint32_t signal = 0;
@@ -92,7 +101,8 @@ absl::StatusOr<int> run_control(const Context& context, const Verb& verb, const 
   }
   int jobs_changed = 0;
   absl::Status status = control(**session, verb, signal, singles, false, &changed, &jobs_changed);
-  const absl::Status arrays_status = control(**session, verb, signal, arrays, true, &changed, &jobs_changed);
+  const absl::Status arrays_status =
+      control(**session, verb, signal, arrays, true, &changed, &jobs_changed);
   if (status.ok()) {
     status = arrays_status;
   } else if (!arrays_status.ok()) {
@@ -101,24 +111,28 @@ absl::StatusOr<int> run_control(const Context& context, const Verb& verb, const 
   if (context.json) {
     Json out;
     out["jobs"] = Json::array();
-    for (const Resolved* target : changed) out["jobs"].push_back(Json{{"id", target->id}, {"job", target->text}});
+    for (const Resolved* target : changed)
+      out["jobs"].push_back(Json{{"id", target->id}, {"job", target->text}});
     out["changed"] = jobs_changed;
     out["missing"] = missing;
     print_json(out);
   } else if (!options.quiet) {
     std::string text;
     for (const Resolved* target : changed) {
-      absl::StrAppend(&text, verb.done, target->array ? " job array " : " job ", target->text, "\n");
+      absl::StrAppend(&text, verb.done, target->array ? " job array " : " job ", target->text,
+                      "\n");
     }
     for (const Resolved* target : ended) {
-      absl::StrAppend(&text, "Job ", target->text, " has ended already (", state_word(target->state), ")\n");
+      absl::StrAppend(&text, "Job ", target->text, " has ended already (",
+                      state_word(target->state), ")\n");
     }
     print(text);
   }
   if (!missing.empty()) {
     if (!status.ok()) complain(std::string(status.message()));
     std::string names;
-    for (const std::string& name : missing) absl::StrAppend(&names, names.empty() ? "" : ", ", name);
+    for (const std::string& name : missing)
+      absl::StrAppend(&names, names.empty() ? "" : ", ", name);
     return absl::NotFoundError(absl::StrCat("there is no job ", names, "; see 'xce jobs --all'"));
   }
   if (!status.ok()) return status;
@@ -152,7 +166,9 @@ absl::StatusOr<int> run_modify(const Context& context, const ControlOptions& opt
     fields.queue = options.queue.c_str();
     mask |= 8;
   }
-  if (mask == 0) return absl::InvalidArgumentError("nothing to change; give --priority, --time, --name or --queue");
+  if (mask == 0)
+    return absl::InvalidArgumentError(
+        "nothing to change; give --priority, --time, --name or --queue");
   auto session = Session::open(context.connection);
   if (!session.ok()) return session.status();
   std::vector<std::string> missing;
@@ -173,7 +189,9 @@ absl::StatusOr<int> run_modify(const Context& context, const ControlOptions& opt
     });
     if (!status.ok()) return status;
   }
-  if (!missing.empty()) return absl::NotFoundError(absl::StrCat("there is no job ", missing[0], "; see 'xce jobs --all'"));
+  if (!missing.empty())
+    return absl::NotFoundError(
+        absl::StrCat("there is no job ", missing[0], "; see 'xce jobs --all'"));
   const auto rc = (*session)->call("cannot modify", [&](xcecli_ctx_t ctx) {
     return xcecli_jobmodify(ctx, ids.data(), ids.size(), &fields, mask);
   });
@@ -195,15 +213,23 @@ void register_control(Registry* registry) {
     command.app->add_option("ID", options->ids, "jobs, arrays, or tasks (17[3])")->required();
     command.app->add_flag("--quiet", options->quiet, "print nothing");
     if (verb.action == XCE_JOBCTRL_KILL) {
-      command.app->add_option("-s,--signal", options->signal, "send this signal and nothing else: USR1, 10")->type_name("SIGNAL");
+      command.app
+          ->add_option("-s,--signal", options->signal,
+                       "send this signal and nothing else: USR1, 10")
+          ->type_name("SIGNAL");
     }
-    command.run = [options, &verb](const Context& context) { return run_control(context, verb, *options); };
+    command.run = [options, &verb](const Context& context) {
+      return run_control(context, verb, *options);
+    };
   }
   auto options = std::make_shared<ControlOptions>();
-  Command& modify = registry->add("modify", "change jobs that have not ended", "  xce modify 17 --priority 10 --time 2h");
+  Command& modify = registry->add("modify", "change jobs that have not ended",
+                                  "  xce modify 17 --priority 10 --time 2h");
   modify.app->add_option("ID", options->ids, "jobs, arrays, or tasks (17[3])")->required();
-  modify.app->add_option("-p,--priority", options->priority, "higher starts earlier")->type_name("N");
-  modify.app->add_option("-t,--time", options->time, "time limit: 90, 10:00, 2h")->type_name("TIME");
+  modify.app->add_option("-p,--priority", options->priority, "higher starts earlier")
+      ->type_name("N");
+  modify.app->add_option("-t,--time", options->time, "time limit: 90, 10:00, 2h")
+      ->type_name("TIME");
   modify.app->add_option("-n,--name", options->name, "name")->type_name("NAME");
   modify.app->add_option("-q,--queue", options->queue, "queue")->type_name("QUEUE");
   modify.app->add_flag("--quiet", options->quiet, "print nothing");

@@ -43,9 +43,12 @@ std::string user_name() {
   return login == nullptr || login[0] == '\0' ? std::string() : std::string(login);
 }
 
-// Calls `each` for every job that the options select, newest first. True in *more: the limit cut the list.
-absl::Status select_jobs(Session& session, const JobsOptions& options, const std::vector<uint64_t>& ids, uint32_t states,
-                         uint64_t limit, int64_t now_ms, const std::function<void(const xce_job_t&)>& each, bool* more) {
+// Calls `each` for every job that the options select, newest first. True in *more: the limit cut
+// the list.
+absl::Status select_jobs(Session& session, const JobsOptions& options,
+                         const std::vector<uint64_t>& ids, uint32_t states, uint64_t limit,
+                         int64_t now_ms, const std::function<void(const xce_job_t&)>& each,
+                         bool* more) {
   const auto given = [](const std::string& s) { return s.empty() ? nullptr : s.c_str(); };
   const std::string mine = options.mine ? user_name() : options.user;
   xce_job_filter_t filter{};
@@ -63,7 +66,8 @@ absl::Status select_jobs(Session& session, const JobsOptions& options, const std
     filter.limit = limit == 0 ? 0 : static_cast<uint32_t>(std::min<uint64_t>(limit + 1, 500));
     uint64_t scanned = 0;
     const absl::Status status = session.all_jobs(filter, [&](const xce_job_t& job) {
-      if (pass.ended_after_ms != 0 && job.end_ms < pass.ended_after_ms) return ++scanned < kRecentScan;
+      if (pass.ended_after_ms != 0 && job.end_ms < pass.ended_after_ms)
+        return ++scanned < kRecentScan;
       if (limit != 0 && shown == limit) {
         *more = true;
         return false;
@@ -80,20 +84,28 @@ absl::Status select_jobs(Session& session, const JobsOptions& options, const std
 
 std::vector<Cell> row_of(const xce_job_t& job, int64_t now_ms) {
   const int64_t ran = run_ms(job, now_ms);
-  return {id_of(job),
-          job.spec.name,
-          job.spec.user,
-          job.spec.queue,
-          Cell(state_word(job.state), state_colour(job.state)),
-          absl::StrCat(std::max<uint32_t>(job.spec.cpus, 1) * std::max<uint32_t>(job.spec.nodes, 1)),
-          ran < 0 ? std::string("-") : clock_duration(ran),
-          relative_time(now_ms, job.submit_ms),
-          place_of(job)};
+  return {
+      id_of(job),
+      job.spec.name,
+      job.spec.user,
+      job.spec.queue,
+      Cell(state_word(job.state), state_colour(job.state)),
+      absl::StrCat(std::max<uint32_t>(job.spec.cpus, 1) * std::max<uint32_t>(job.spec.nodes, 1)),
+      ran < 0 ? std::string("-") : clock_duration(ran),
+      relative_time(now_ms, job.submit_ms),
+      place_of(job)};
 }
 
 Table jobs_table() {
-  return Table({{"ID"}, {"NAME", Align::kLeft, 24}, {"USER", Align::kLeft, 12}, {"QUEUE", Align::kLeft, 12}, {"STATE"},
-                {"CPUS", Align::kRight}, {"TIME", Align::kRight}, {"SUBMITTED", Align::kRight}, {"WHERE OR WHY"}});
+  return Table({{"ID"},
+                {"NAME", Align::kLeft, 24},
+                {"USER", Align::kLeft, 12},
+                {"QUEUE", Align::kLeft, 12},
+                {"STATE"},
+                {"CPUS", Align::kRight},
+                {"TIME", Align::kRight},
+                {"SUBMITTED", Align::kRight},
+                {"WHERE OR WHY"}});
 }
 
 absl::StatusOr<int> run_jobs(const Context& context, const JobsOptions& options) {
@@ -139,14 +151,17 @@ absl::StatusOr<int> run_jobs(const Context& context, const JobsOptions& options)
     bool first = true;
     absl::Status status;
     if (refs->empty() || !ids.empty()) {
-      status = select_jobs(**session, options, ids, states, limit, *now, [&](const xce_job_t& job) {
-        absl::StrAppend(&buffer, first ? "" : ",", dump(job_json(job, false), false));
-        first = false;
-        if (buffer.size() > 1 << 16) {
-          print(buffer);
-          buffer.clear();
-        }
-      }, &more);
+      status = select_jobs(
+          **session, options, ids, states, limit, *now,
+          [&](const xce_job_t& job) {
+            absl::StrAppend(&buffer, first ? "" : ",", dump(job_json(job, false), false));
+            first = false;
+            if (buffer.size() > 1 << 16) {
+              print(buffer);
+              buffer.clear();
+            }
+          },
+          &more);
     }
     if (!status.ok()) return status;
     absl::StrAppend(&buffer, "],\"truncated\":", more ? "true" : "false", "}\n");
@@ -154,15 +169,18 @@ absl::StatusOr<int> run_jobs(const Context& context, const JobsOptions& options)
   } else {
     Table table = jobs_table();
     if (refs->empty() || !ids.empty()) {
-      const absl::Status status = select_jobs(**session, options, ids, states, limit, *now, [&](const xce_job_t& job) {
-        table.add_row(row_of(job, *now));
-      }, &more);
+      const absl::Status status = select_jobs(
+          **session, options, ids, states, limit, *now,
+          [&](const xce_job_t& job) { table.add_row(row_of(job, *now)); }, &more);
       if (!status.ok()) return status;
     }
     print(table.render(terminal_width(), use_colour()));
-    if (more) complain(absl::StrCat("only the first ", limit, " jobs are shown; --limit 0 shows all"));
+    if (more)
+      complain(absl::StrCat("only the first ", limit, " jobs are shown; --limit 0 shows all"));
   }
-  if (!missing.empty()) return absl::NotFoundError(absl::StrCat("there is no job ", missing[0], "; see 'xce jobs --all'"));
+  if (!missing.empty())
+    return absl::NotFoundError(
+        absl::StrCat("there is no job ", missing[0], "; see 'xce jobs --all'"));
   return kOk;
 }
 
@@ -192,14 +210,16 @@ class Sheet {  // "  Name        value" lines
 std::string why(const xce_job_t& job) {
   const std::string reason = printable(job.reason);
   if (job.state == XCE_JOB_HELD) {
-    return absl::StrCat(reason.empty() ? "held" : reason, "; 'xce release ", id_of(job), "' lets it start");
+    return absl::StrCat(reason.empty() ? "held" : reason, "; 'xce release ", id_of(job),
+                        "' lets it start");
   }
   if (job.state == XCE_JOB_PENDING && reason.empty()) return "no scheduler has looked at it yet";
   return reason;
 }
 
 std::string quoted(const std::string& word) {
-  if (!word.empty() && word.find_first_of(" \t\n'\"\\$`;&|<>()*?[]#~") == std::string::npos) return word;
+  if (!word.empty() && word.find_first_of(" \t\n'\"\\$`;&|<>()*?[]#~") == std::string::npos)
+    return word;
   std::string out = "'";
   for (char c : word) {
     if (c == '\'') {
@@ -213,8 +233,10 @@ std::string quoted(const std::string& word) {
 
 std::string command_of(const xce_job_spec_t& spec) {
   std::string out;
-  if (spec.script_len > 0) out = absl::StrCat("a script of ", count_words(spec.script_len, "byte", "bytes"));
-  for (size_t i = 0; i < spec.nargs; ++i) absl::StrAppend(&out, out.empty() ? "" : " ", quoted(spec.args[i]));
+  if (spec.script_len > 0)
+    out = absl::StrCat("a script of ", count_words(spec.script_len, "byte", "bytes"));
+  for (size_t i = 0; i < spec.nargs; ++i)
+    absl::StrAppend(&out, out.empty() ? "" : " ", quoted(spec.args[i]));
   return printable(out);
 }
 
@@ -222,11 +244,16 @@ void add_request(const xce_job_spec_t& spec, Sheet* sheet) {
   std::string request = count_words(std::max<uint32_t>(spec.cpus, 1), "cpu", "cpus");
   if (spec.memory_mb != 0) absl::StrAppend(&request, ", ", memory_words(spec.memory_mb), " memory");
   if (spec.ngres > 0) absl::StrAppend(&request, ", ", gres_words(spec.gres, spec.ngres));
-  absl::StrAppend(&request, " on ", count_words(std::max<uint32_t>(spec.nodes, 1), "host", "hosts"));
+  absl::StrAppend(&request, " on ",
+                  count_words(std::max<uint32_t>(spec.nodes, 1), "host", "hosts"));
   if (spec.exclusive) absl::StrAppend(&request, ", exclusively");
   sheet->line("Asks for", printable(request));
-  std::string limit = spec.time_limit_s == 0 ? "none" : clock_duration(static_cast<int64_t>(spec.time_limit_s) * 1000);
-  if (spec.warn_signal != 0) absl::StrAppend(&limit, ", ", signal_name(spec.warn_signal), " ", spec.warn_before_s, " s before");
+  std::string limit = spec.time_limit_s == 0
+                          ? "none"
+                          : clock_duration(static_cast<int64_t>(spec.time_limit_s) * 1000);
+  if (spec.warn_signal != 0)
+    absl::StrAppend(&limit, ", ", signal_name(spec.warn_signal), " ", spec.warn_before_s,
+                    " s before");
   sheet->line("Time limit", limit);
   sheet->line("Priority", absl::StrCat(spec.priority));
   if (spec.requeue) sheet->line("Requeue", "when its host is lost");
@@ -239,48 +266,61 @@ void add_request(const xce_job_spec_t& spec, Sheet* sheet) {
 }
 
 void add_timeline(const xce_job_t& job, int64_t now_ms, Sheet* sheet) {
-  const auto at = [&](int64_t ms) { return absl::StrCat(local_time(ms), " (", relative_time(now_ms, ms), ")"); };
+  const auto at = [&](int64_t ms) {
+    return absl::StrCat(local_time(ms), " (", relative_time(now_ms, ms), ")");
+  };
   sheet->line("Submitted", at(job.submit_ms));
   if (job.eligible_ms > job.submit_ms + 1000) sheet->line("Eligible", at(job.eligible_ms));
   if (job.start_ms != 0) {
     const int64_t since = job.eligible_ms != 0 ? job.eligible_ms : job.submit_ms;
-    sheet->line("Started", absl::StrCat(at(job.start_ms), ", after waiting ", long_duration(job.start_ms - since),
-                                        job.starts > 1 ? absl::StrCat(", start number ", job.starts) : ""));
+    sheet->line(
+        "Started",
+        absl::StrCat(at(job.start_ms), ", after waiting ", long_duration(job.start_ms - since),
+                     job.starts > 1 ? absl::StrCat(", start number ", job.starts) : ""));
   }
   if (job.end_ms != 0) {
     const int64_t ran = run_ms(job, now_ms);
-    sheet->line("Ended", absl::StrCat(at(job.end_ms), ran < 0 ? ", never started" : ", after " + long_duration(ran)));
+    sheet->line("Ended", absl::StrCat(at(job.end_ms), ran < 0 ? ", never started"
+                                                              : ", after " + long_duration(ran)));
   }
 }
 
 std::string sheet_of(const xce_job_t& job, int64_t now_ms) {
   Sheet sheet;
-  sheet.title(absl::StrCat(paint(absl::StrCat("Job ", id_of(job)), Colour::kBold, use_colour()), " ", printable(job.spec.name)));
+  sheet.title(absl::StrCat(paint(absl::StrCat("Job ", id_of(job)), Colour::kBold, use_colour()),
+                           " ", printable(job.spec.name)));
   std::string state = paint(state_word(job.state), state_colour(job.state), use_colour());
   if (!is_ended(job) && job.desired == XCE_DESIRED_KILL) absl::StrAppend(&state, " (being killed)");
-  if (!is_ended(job) && job.desired == XCE_DESIRED_SUSPEND && job.state == XCE_JOB_RUNNING) absl::StrAppend(&state, " (being suspended)");
+  if (!is_ended(job) && job.desired == XCE_DESIRED_SUSPEND && job.state == XCE_JOB_RUNNING)
+    absl::StrAppend(&state, " (being suspended)");
   sheet.line("State", state);
   sheet.line(is_ended(job) ? "Outcome" : "Why", why(job));
-  if (is_ended(job) && job.start_ms != 0) sheet.line("Exit code", exit_code_words(job.exit_code, job.exit_signal));
+  if (is_ended(job) && job.start_ms != 0)
+    sheet.line("Exit code", exit_code_words(job.exit_code, job.exit_signal));
   if (job.array_id != 0) {
-    sheet.line("Array", absl::StrCat("task ", job.array_index, " of array ", job.array_id, " (job ", job.id, ")"));
+    sheet.line("Array", absl::StrCat("task ", job.array_index, " of array ", job.array_id, " (job ",
+                                     job.id, ")"));
   }
   sheet.line("User", printable(job.spec.user));
   sheet.line("Queue", printable(job.spec.queue));
   sheet.line("Hosts", printable(hosts_of(job)));
   add_timeline(job, now_ms, &sheet);
   if (job.usage.wall_ms != 0 || job.usage.cpu_ms != 0) {
-    sheet.line("Used", absl::StrCat(long_duration(static_cast<int64_t>(job.usage.cpu_ms)), " processor time, ",
-                                    memory_words((job.usage.peak_memory_kb + 1023) / 1024), " memory at most"));
+    sheet.line(
+        "Used",
+        absl::StrCat(long_duration(static_cast<int64_t>(job.usage.cpu_ms)), " processor time, ",
+                     memory_words((job.usage.peak_memory_kb + 1023) / 1024), " memory at most"));
   }
   add_request(job.spec, &sheet);
   sheet.line("Runs", command_of(job.spec));
   sheet.line("In", printable(job.spec.work_dir));
-  sheet.line("Output", printable(job.stdout_file[0] != '\0' ? job.stdout_file : job.spec.stdout_path));
+  sheet.line("Output",
+             printable(job.stdout_file[0] != '\0' ? job.stdout_file : job.spec.stdout_path));
   const std::string error = job.stderr_file[0] != '\0' ? job.stderr_file : job.spec.stderr_path;
   if (error != job.stdout_file) sheet.line("Errors to", printable(error));
   const std::string key = job.spec.submit_key;
-  if (key.rfind("xce-", 0) != 0) sheet.line("Submit key", printable(key));  // libxce's own say nothing to people
+  if (key.rfind("xce-", 0) != 0)
+    sheet.line("Submit key", printable(key));  // libxce's own say nothing to people
   sheet.line("Comment", printable(job.spec.comment));
   return sheet.text();
 }
@@ -317,7 +357,8 @@ absl::StatusOr<Page> job_in_full(Session& session, uint64_t id) {
   return page;
 }
 
-absl::StatusOr<int> show_array(const Context& context, Session& session, const xce_job_t& first, int64_t now_ms) {
+absl::StatusOr<int> show_array(const Context& context, Session& session, const xce_job_t& first,
+                               int64_t now_ms) {
   const auto summary = summarize(session, first.array_id);
   if (!summary.ok()) return summary.status();
   if (context.json) {
@@ -327,31 +368,39 @@ absl::StatusOr<int> show_array(const Context& context, Session& session, const x
       tasks[state_word(static_cast<xce_job_state_t>(s))] = summary->counts[s];
       indices[state_word(static_cast<xce_job_state_t>(s))] = summary->ranges[s].str();
     }
-    print_json(Json{{"array_id", first.array_id}, {"task_count", summary->tasks}, {"counts", tasks}, {"indices", indices},
+    print_json(Json{{"array_id", first.array_id},
+                    {"task_count", summary->tasks},
+                    {"counts", tasks},
+                    {"indices", indices},
                     {"first_task", job_json(first, true)}});
     return kOk;
   }
   Sheet sheet;
-  sheet.title(absl::StrCat(paint(absl::StrCat("Job array ", first.array_id), Colour::kBold, use_colour()), " ",
-                           printable(first.spec.name)));
+  sheet.title(
+      absl::StrCat(paint(absl::StrCat("Job array ", first.array_id), Colour::kBold, use_colour()),
+                   " ", printable(first.spec.name)));
   std::string limit;
-  if (first.spec.array_limit != 0) limit = absl::StrCat(", at most ", first.spec.array_limit, " at once");
+  if (first.spec.array_limit != 0)
+    limit = absl::StrCat(", at most ", first.spec.array_limit, " at once");
   sheet.line("Tasks", absl::StrCat(summary->tasks, limit));
   for (int s = 0; s <= XCE_JOB_LOST; ++s) {
     if (summary->counts[s] == 0) continue;
     const auto state = static_cast<xce_job_state_t>(s);
     const std::string word = state_word(state);
-    sheet.line(paint(word, state_colour(state), use_colour()) + std::string(word.size() < 12 && use_colour() ? 12 - word.size() : 0, ' '),
+    sheet.line(paint(word, state_colour(state), use_colour()) +
+                   std::string(word.size() < 12 && use_colour() ? 12 - word.size() : 0, ' '),
                absl::StrCat(summary->counts[s], " (", summary->ranges[s].str(), ")"));
   }
   sheet.line("User", printable(first.spec.user));
   sheet.line("Queue", printable(first.spec.queue));
-  sheet.line("Submitted", absl::StrCat(local_time(first.submit_ms), " (", relative_time(now_ms, first.submit_ms), ")"));
+  sheet.line("Submitted", absl::StrCat(local_time(first.submit_ms), " (",
+                                       relative_time(now_ms, first.submit_ms), ")"));
   if (first.state == XCE_JOB_PENDING || first.state == XCE_JOB_HELD) sheet.line("Why", why(first));
   add_request(first.spec, &sheet);
   sheet.line("Runs", command_of(first.spec));
   sheet.line("In", printable(first.spec.work_dir));
-  print(absl::StrCat(sheet.text(), "One task: xce job ", id_of(first), "   All: xce jobs ", first.array_id, "\n"));
+  print(absl::StrCat(sheet.text(), "One task: xce job ", id_of(first), "   All: xce jobs ",
+                     first.array_id, "\n"));
   return kOk;
 }
 
@@ -371,7 +420,8 @@ absl::StatusOr<int> run_job(const Context& context, const std::string& text) {
   const auto now = (*session)->now_ms();
   if (!now.ok()) return now.status();
   const xce_job_t& job = (*page)->jobs[0];
-  if (job.array_id == job.id && !ref->indices.has_value()) return show_array(context, **session, job, *now);
+  if (job.array_id == job.id && !ref->indices.has_value())
+    return show_array(context, **session, job, *now);
   if (context.json) {
     print_json(job_json(job, true));
   } else {
@@ -393,7 +443,8 @@ void register_jobs(Registry* registry) {
       "  xce jobs 17 20[0-4]               these\n"
       "  xce jobs --output json            for programs; no limit unless --limit says one");
   command.app->add_option("ID", options->ids, "only these jobs, arrays or tasks");
-  command.app->add_option("-s,--state", options->state, "states, with commas; also alive, ended")->type_name("STATE,...");
+  command.app->add_option("-s,--state", options->state, "states, with commas; also alive, ended")
+      ->type_name("STATE,...");
   command.app->add_option("-u,--user", options->user, "of this user")->type_name("USER");
   command.app->add_flag("--mine", options->mine, "of yours");
   command.app->add_option("-q,--queue", options->queue, "in this queue")->type_name("QUEUE");
@@ -404,9 +455,10 @@ void register_jobs(Registry* registry) {
   command.run = [options](const Context& context) { return run_jobs(context, *options); };
 
   auto id = std::make_shared<std::string>();
-  Command& job = registry->add("job", "show everything about one job, with why it waits or how it ended",
-                               "  xce job 17       a job, or the summary of an array\n"
-                               "  xce job 20[3]    a task of an array");
+  Command& job =
+      registry->add("job", "show everything about one job, with why it waits or how it ended",
+                    "  xce job 17       a job, or the summary of an array\n"
+                    "  xce job 20[3]    a task of an array");
   job.app->add_option("ID", *id, "a job, an array, or a task (17[3])")->required();
   job.run = [id](const Context& context) { return run_job(context, *id); };
 }

@@ -30,9 +30,10 @@ absl::StatusOr<int> run_logs(const Context& context, const LogsOptions& options)
     return kOk;
   }
   if (job->state == XCE_JOB_PENDING || job->state == XCE_JOB_HELD) {
-    return absl::FailedPreconditionError(absl::StrCat("job ", job->text, " is ", state_word(job->state),
-                                                      ": no output yet; wait for it with 'xce logs -f ", job->text,
-                                                      "', or see why with 'xce job ", job->text, "'"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("job ", job->text, " is ", state_word(job->state),
+                     ": no output yet; wait for it with 'xce logs -f ", job->text,
+                     "', or see why with 'xce job ", job->text, "'"));
   }
   const absl::Status status = reader.pump(**session, false);
   if (!status.ok()) return status;
@@ -43,11 +44,12 @@ absl::StatusOr<int> run_logs(const Context& context, const LogsOptions& options)
 
 void register_logs(Registry* registry) {
   auto options = std::make_shared<LogsOptions>();
-  Command& command = registry->add("logs", "show a job's output",
-                                   "  xce logs 17        what there is\n"
-                                   "  xce logs -f 17     as it grows, until the job has ended\n"
-                                   "  xce logs -e 17     its standard error, when that is a file of its own\n"
-                                   "  xce logs 20[3]     a task of an array");
+  Command& command =
+      registry->add("logs", "show a job's output",
+                    "  xce logs 17        what there is\n"
+                    "  xce logs -f 17     as it grows, until the job has ended\n"
+                    "  xce logs -e 17     its standard error, when that is a file of its own\n"
+                    "  xce logs 20[3]     a task of an array");
   command.app->add_option("ID", options->id, "a job, or a task (17[3])")->required();
   command.app->add_flag("-f,--follow", options->follow, "go on until the job has ended");
   command.app->add_flag("-e,--stderr", options->error, "standard error instead of standard output");

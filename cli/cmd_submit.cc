@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <climits>
 #include <cstring>
@@ -39,31 +40,37 @@ constexpr char kSubmitExamples[] =
     "  xce submit --quiet --wait job.sh    exit with the job's own exit code\n"
     "A script may begin with lines such as\n"
     "  #XCE --cpus 2 --time 10:00 --name simulation\n"
-    "with the same options; the command line wins. Options go before the script; what follows is the script's.\n"
+    "with the same options; the command line wins. Options go before the script; what follows is "
+    "the script's.\n"
     "'--output json' prints JSON here too (write ./json for a file of that name); so does --json.";
 
 constexpr char kRunExamples[] =
-    "  xce run -- make test                run a command on the cluster, see its output, exit with its code\n"
+    "  xce run -- make test                run a command on the cluster, see its output, exit with "
+    "its code\n"
     "  xce run -c 4 job.sh in.txt          a script likewise\n"
-    "Ctrl-C kills the job and exits with 130; a second Ctrl-C leaves at once. To let a job run on without you, use\n"
-    "'xce submit' and 'xce logs -f'. Its own failures are at 120+code: 122 usage, 124 permission, 125 no leader,\n"
+    "Ctrl-C kills the job and exits with 130; a second Ctrl-C leaves at once. To let a job run on "
+    "without you, use\n"
+    "'xce submit' and 'xce logs -f'. Its own failures are at 120+code: 122 usage, 124 permission, "
+    "125 no leader,\n"
     "126 outcome unknown.";
 
 absl::StatusOr<std::string> read_script(const std::string& path) {
   if (path == "-") return std::string(std::istreambuf_iterator<char>(std::cin), {});
   struct stat info {};
   if (::stat(path.c_str(), &info) != 0) {
-    const std::string advice = errno == ENOENT ? "; check the name, or run a command with 'xce submit -- " + path + "'"
-                                               : std::string("; check its permissions");
-    return absl::InvalidArgumentError(absl::StrCat("cannot read the script ", path, ": ", std::strerror(errno), advice));
+    const std::string advice =
+        errno == ENOENT ? "; check the name, or run a command with 'xce submit -- " + path + "'"
+                        : std::string("; check its permissions");
+    return absl::InvalidArgumentError(
+        absl::StrCat("cannot read the script ", path, ": ", std::strerror(errno), advice));
   }
   if (S_ISDIR(info.st_mode)) {
     return absl::InvalidArgumentError(absl::StrCat(path, " is a directory; name the script in it"));
   }
   std::ifstream in(path, std::ios::binary);
   if (!in) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("cannot read the script ", path, ": ", std::strerror(errno), "; check its permissions"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "cannot read the script ", path, ": ", std::strerror(errno), "; check its permissions"));
   }
   // One byte more than may be, to see that it is too much.
   std::string bytes;
@@ -79,7 +86,8 @@ absl::StatusOr<std::string> read_script(const std::string& path) {
 absl::Status prepare(const Context& context, SubmitOptions options, JobSpecHolder* holder) {
   const Tail& tail = context.tail;
   if (tail.words.empty()) {
-    return absl::InvalidArgumentError("nothing to run; name a script, or a command after --, as in 'xce submit -- hostname'");
+    return absl::InvalidArgumentError(
+        "nothing to run; name a script, or a command after --, as in 'xce submit -- hostname'");
   }
   if (tail.after_dashes) {
     holder->set_what("", tail.words);
@@ -94,7 +102,8 @@ absl::Status prepare(const Context& context, SubmitOptions options, JobSpecHolde
     if (!directives.ok()) return directives.status();
     const auto head = read_directives(path, *script);
     for (int line : head->ignored) {
-      complain(absl::StrCat(path, ":", line, ": #XCE below the first command is ignored; move it to the top"));
+      complain(absl::StrCat(path, ":", line,
+                            ": #XCE below the first command is ignored; move it to the top"));
     }
     options = merge(options, *directives);
     holder->set_what(*std::move(script), {tail.words.begin() + 1, tail.words.end()});
@@ -106,10 +115,29 @@ absl::Status prepare(const Context& context, SubmitOptions options, JobSpecHolde
   if (!status.ok()) return status;
   char dir[PATH_MAX];
   if (::getcwd(dir, sizeof(dir)) == nullptr) {
-    return absl::InvalidArgumentError("this directory does not exist any more; go to another one, or give --workdir");
+    return absl::InvalidArgumentError(
+        "this directory does not exist any more; go to another one, or give --workdir");
   }
   holder->set_current_dir(dir);
   return absl::OkStatus();
+}
+
+// Whether a job runs what `spec` says: then a second submission of its key is a repetition, not a
+// mistake. The environment may differ: it does between two shells.
+absl::StatusOr<bool> runs_the_same(Session& session, uint64_t job_id, const xce_job_spec_t& spec) {
+  xce_job_page_t* raw = nullptr;
+  const auto rc =
+      session.call(absl::StrCat("cannot look at job ", job_id, ", which has this submit key"),
+                   [&](xcecli_ctx_t ctx) { return xcecli_jobinfo(ctx, job_id, &raw); });
+  if (!rc.ok()) return rc.status();
+  const Page page(raw);
+  if (page->njobs == 0) return false;
+  const xce_job_spec_t& other = page->jobs[0].spec;
+  bool same = other.nargs == spec.nargs && other.script_len == spec.script_len;
+  for (size_t i = 0; same && i < spec.nargs; ++i)
+    same = std::strcmp(other.args[i], spec.args[i]) == 0;
+  return same &&
+         (spec.script_len == 0 || std::memcmp(other.script, spec.script, spec.script_len) == 0);
 }
 
 absl::StatusOr<xce_submitted_t> submit(Session& session, JobSpecHolder* holder) {
@@ -121,30 +149,42 @@ absl::StatusOr<xce_submitted_t> submit(Session& session, JobSpecHolder* holder) 
     std::vector<std::string> missing;
     const auto jobs = resolve(session, {dependency.job}, &missing);
     if (!jobs.ok()) return jobs.status();
-    if (!missing.empty()) return absl::NotFoundError(absl::StrCat("there is no job ", missing[0], " to wait for"));
+    if (!missing.empty())
+      return absl::NotFoundError(absl::StrCat("there is no job ", missing[0], " to wait for"));
     for (const Resolved& job : *jobs) holder->add_dependency(dependency.kind, job.id);
   }
   const auto spec = holder->spec();
   if (!spec.ok()) return spec.status();
   xce_submitted_t submitted{};
   set_interrupt_note(
-      "\nxce: interrupted while submitting; the job may be in the queue all the same: look with 'xce jobs'\n");
-  const auto rc =
-      session.call("cannot submit", [&](xcecli_ctx_t ctx) { return xcecli_jobsub(ctx, *spec, &submitted); });
+      "\nxce: interrupted while submitting; the job may be in the queue all the same: look with "
+      "'xce jobs'\n");
+  const auto rc = session.call(
+      "cannot submit", [&](xcecli_ctx_t ctx) { return xcecli_jobsub(ctx, *spec, &submitted); });
   set_interrupt_note("");
+  submitted.existing = false;  // libxce's own resending is no business of a person's
   if (rc.ok()) return submitted;
   xce_error_t last{};
   xcecli_last_error(&last);
-  if (rc.status().code() == absl::StatusCode::kAlreadyExists && last.job_id != 0) {
-    return absl::AlreadyExistsError(absl::StrCat("job ", last.job_id, " has this submit key already, and other content; ",
-                                                 "use another --submit-key, or see 'xce job ", last.job_id, "'"));
-  }
-  return rc.status();
+  if (rc.status().code() != absl::StatusCode::kAlreadyExists || last.job_id == 0)
+    return rc.status();
+  const auto same = runs_the_same(session, last.job_id, **spec);
+  if (!same.ok()) return same.status();
+  if (*same)
+    return xce_submitted_t{last.job_id, static_cast<uint32_t>(std::max<size_t>((*spec)->narray, 1)),
+                           true};
+  return absl::AlreadyExistsError(
+      absl::StrCat("the submit key is that of job ", last.job_id, ", which runs something else; ",
+                   "use another --submit-key, or see 'xce job ", last.job_id, "'"));
 }
 
-void report(const Context& context, const SubmitCommand& command, bool array, const xce_submitted_t& submitted) {
+void report(const Context& context, const SubmitCommand& command, bool array,
+            const xce_submitted_t& submitted) {
   if (context.json) {
-    print_json(Json{{"job_id", submitted.job_id}, {"array", array}, {"count", submitted.count}, {"existing", submitted.existing}});
+    print_json(Json{{"job_id", submitted.job_id},
+                    {"array", array},
+                    {"count", submitted.count},
+                    {"existing", submitted.existing}});
   } else if (command.quiet) {
     print(absl::StrCat(submitted.job_id, "\n"));
   } else {
@@ -187,20 +227,23 @@ int kill_and_leave(Session& session, uint64_t job_id) {
   if (rc.ok()) {
     complain(absl::StrCat("interrupted: job ", job_id, " is killed"));
   } else {
-    complain(absl::StrCat("interrupted, but job ", job_id, " may run on: ", std::string(rc.status().message()),
+    complain(absl::StrCat("interrupted, but job ", job_id,
+                          " may run on: ", std::string(rc.status().message()),
                           "; kill it with 'xce kill ", job_id, "'"));
   }
   return 128 + signal;
 }
 
 absl::StatusOr<int> run_run(const Context& context, const SubmitCommand& command) {
-  if (command.options.array) return absl::InvalidArgumentError("run follows one job; submit an array with 'xce submit'");
+  if (command.options.array)
+    return absl::InvalidArgumentError("run follows one job; submit an array with 'xce submit'");
   JobSpecHolder holder;
   absl::Status status = prepare(context, command.options, &holder);
   if (!status.ok()) return status;
   const auto spec = holder.spec();
   if (!spec.ok()) return spec.status();
-  if ((*spec)->narray > 0) return absl::InvalidArgumentError("run follows one job; submit an array with 'xce submit'");
+  if ((*spec)->narray > 0)
+    return absl::InvalidArgumentError("run follows one job; submit an array with 'xce submit'");
   auto session = Session::open(context.connection);
   if (!session.ok()) return session.status();
   const auto submitted = submit(**session, &holder);
@@ -220,16 +263,21 @@ absl::StatusOr<int> run_run(const Context& context, const SubmitCommand& command
 
 void register_submit(Registry* registry) {
   auto submit_command = std::make_shared<SubmitCommand>();
-  Command& command = registry->add("submit", "submit a script or a command as a job", kSubmitExamples);
+  Command& command =
+      registry->add("submit", "submit a script or a command as a job", kSubmitExamples);
   add_submit_options(command.app, &submit_command->options);
-  command.app->add_flag("--wait,-W", submit_command->wait, "wait for its end; exits like 'xce wait'");
+  command.app->add_flag("--wait,-W", submit_command->wait,
+                        "wait for its end; exits like 'xce wait'");
   command.app->add_flag("--quiet", submit_command->quiet, "print only the id");
   command.takes_tail = true;
   command.own_codes = [submit_command] { return submit_command->wait; };
-  command.run = [submit_command](const Context& context) { return run_submit(context, *submit_command); };
+  command.run = [submit_command](const Context& context) {
+    return run_submit(context, *submit_command);
+  };
 
   auto run_command = std::make_shared<SubmitCommand>();
-  Command& run = registry->add("run", "submit, show the output, exit with the job's exit code", kRunExamples);
+  Command& run =
+      registry->add("run", "submit, show the output, exit with the job's exit code", kRunExamples);
   add_submit_options(run.app, &run_command->options);
   run.app->add_flag("--quiet", run_command->quiet, "print nothing but the job's output");
   run.takes_tail = true;

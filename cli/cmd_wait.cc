@@ -32,15 +32,20 @@ absl::StatusOr<int> run_wait(const Context& context, const WaitOptions& options)
   std::vector<std::string> missing;
   const auto targets = resolve(**session, *refs, &missing);
   if (!targets.ok()) return targets.status();
-  if (!missing.empty()) return absl::NotFoundError(absl::StrCat("there is no job ", missing[0], "; see 'xce jobs --all'"));
+  if (!missing.empty())
+    return absl::NotFoundError(
+        absl::StrCat("there is no job ", missing[0], "; see 'xce jobs --all'"));
 
   Json jobs = Json::array();
   std::map<uint64_t, int> codes;  // of every job that ended
   const absl::Status status = wait_for(**session, *targets, until, [&](const EndedJob& job) {
     codes[job.id] = job.exit_code;
     if (context.json) {
-      jobs.push_back(Json{{"id", job.id}, {"job", job.text}, {"state", state_word(job.state)},
-                          {"exit_code", job.exit_code}, {"reason", job.reason}});
+      jobs.push_back(Json{{"id", job.id},
+                          {"job", job.text},
+                          {"state", state_word(job.state)},
+                          {"exit_code", job.exit_code},
+                          {"reason", job.reason}});
     } else if (!options.quiet) {
       print(outcome_words(job) + "\n");
     }
@@ -70,7 +75,8 @@ void register_wait(Registry* registry) {
       "Its own failures are at 120+code: 122 usage, 123 no such job, 125 no leader, 127 timeout.\n"
       "It lives through failovers: an outage is waited for, unless --deadline is given.");
   command.app->add_option("ID", options->ids, "jobs, arrays, or tasks (17[3])")->required();
-  command.app->add_option("--timeout", options->timeout, "wait no longer than this: 90, 10m")->type_name("TIME");
+  command.app->add_option("--timeout", options->timeout, "wait no longer than this: 90, 10m")
+      ->type_name("TIME");
   command.app->add_flag("--quiet", options->quiet, "print nothing");
   command.own_codes = [] { return true; };
   command.run = [options](const Context& context) { return run_wait(context, *options); };

@@ -6,14 +6,16 @@
 
 namespace xce::cli {
 
-Command& Registry::add(const std::string& name, const std::string& help, const std::string& examples, CLI::App* parent) {
+Command& Registry::add(const std::string& name, const std::string& help,
+                       const std::string& examples, CLI::App* parent) {
   commands_.emplace_back();
   Command& command = commands_.back();
   command.app = (parent == nullptr ? root_ : parent)->add_subcommand(name, help);
   command.app->fallthrough();
   command.app->allow_extras();
-  command.app->footer("Examples:\n" + examples +
-                      "\n\nCommon options: --masters, --output json, --deadline, --verbose (see 'xce --help')");
+  command.app->footer(
+      "Examples:\n" + examples +
+      "\n\nCommon options: --masters, --output json, --deadline, --verbose (see 'xce --help')");
   return command;
 }
 

@@ -41,7 +41,8 @@ class Registry {
  public:
   explicit Registry(CLI::App* root) : root_(root) {}
   // A new command of `parent` (nullptr: of xce itself); examples are lines for its --help.
-  Command& add(const std::string& name, const std::string& help, const std::string& examples, CLI::App* parent = nullptr);
+  Command& add(const std::string& name, const std::string& help, const std::string& examples,
+               CLI::App* parent = nullptr);
   std::list<Command>& commands() { return commands_; }
   CLI::App* root() { return root_; }
 

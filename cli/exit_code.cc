@@ -52,7 +52,8 @@ absl::StatusCode code_of(int status) {
     case E_XCE_STALE: return absl::StatusCode::kAborted;
     case E_XCE_BUSY: return absl::StatusCode::kResourceExhausted;
     case ECANCELED: return absl::StatusCode::kCancelled;
-    default: return absl::StatusCode::kFailedPrecondition;  // also E_XCE_INVALID: understood, and refused
+    default:
+      return absl::StatusCode::kFailedPrecondition;  // also E_XCE_INVALID: understood, and refused
   }
 }
 

@@ -1,8 +1,8 @@
 // What a tool's exit code says, and how the statuses of libxce become one. PURE.
 //
 // Inside the tools an absl::Status carries the exit code in its code, so that every error has one:
-// kInvalidArgument 2, kNotFound 3, kPermissionDenied and kUnauthenticated 4, kUnavailable 5, kUnknown 6 (outcome
-// unknown), kDeadlineExceeded 7, kCancelled 130, everything else 1.
+// kInvalidArgument 2, kNotFound 3, kPermissionDenied and kUnauthenticated 4, kUnavailable 5,
+// kUnknown 6 (outcome unknown), kDeadlineExceeded 7, kCancelled 130, everything else 1.
 #ifndef XCE_CLI_EXIT_CODE_H_
 #define XCE_CLI_EXIT_CODE_H_
 
@@ -33,7 +33,8 @@ int own_exit_code_of(const absl::Status& status);
 // The code that carries `status`, what a libxce call returned (either sign): E_XCE_ or errno.
 absl::StatusCode code_of(int status);
 
-// The exit code that stands for an ended job: its own, 128+signal, never 0 for a job that did not complete.
+// The exit code that stands for an ended job: its own, 128+signal, never 0 for a job that did not
+// complete.
 int exit_code_of_job(int job_state, int32_t exit_code, uint32_t exit_signal);
 
 }  // namespace xce::cli

@@ -13,9 +13,10 @@ int code(int status) { return exit_code_of(absl::Status(code_of(status), "words"
 
 TEST(ExitCode, EveryStatusOfLibxce) {
   const std::pair<int, int> cases[] = {
-      {E_XCE_REDIRECT, 5}, {E_XCE_NOMASTER, 5}, {E_XCE_STANDBY, 5}, {E_XCE_NOT_READY, 5}, {E_XCE_OUTCOME_UNKNOWN, 6},
-      {E_XCE_DUP_JOB, 1},  {E_XCE_AUTH, 4},     {E_XCE_PERM, 4},    {E_XCE_INVALID, 1},   {E_XCE_NOENT, 3},
-      {E_XCE_STALE, 1},    {E_XCE_BUSY, 1},     {E_XCE_FORKED, 1},
+      {E_XCE_REDIRECT, 5},        {E_XCE_NOMASTER, 5}, {E_XCE_STANDBY, 5}, {E_XCE_NOT_READY, 5},
+      {E_XCE_OUTCOME_UNKNOWN, 6}, {E_XCE_DUP_JOB, 1},  {E_XCE_AUTH, 4},    {E_XCE_PERM, 4},
+      {E_XCE_INVALID, 1},         {E_XCE_NOENT, 3},    {E_XCE_STALE, 1},   {E_XCE_BUSY, 1},
+      {E_XCE_FORKED, 1},
   };
   static_assert(std::size(cases) == E_XCE_LAST - E_XCE_BASE, "a new status needs an exit code");
   for (const auto& [status, expected] : cases) {

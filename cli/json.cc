@@ -48,7 +48,8 @@ void add_spec(const xce_job_spec_t& spec, bool full, Json* out) {
   j["stdout_path"] = text(spec.stdout_path);
   j["stderr_path"] = text(spec.stderr_path);
   if (full) {
-    j["script"] = std::string(static_cast<const char*>(spec.script == nullptr ? "" : spec.script), spec.script_len);
+    j["script"] = std::string(static_cast<const char*>(spec.script == nullptr ? "" : spec.script),
+                              spec.script_len);
     j["args"] = strings_json(spec.args, spec.nargs);
     j["env"] = strings_json(spec.env, spec.nenv);
   }
@@ -145,7 +146,8 @@ Json cluster_json(const xce_cluster_status_t& status) {
   j["commit"] = status.commit;
   j["applied"] = status.applied;
   j["last_index"] = status.last_index;
-  j["cluster_id"] = std::to_string(status.cluster_id);  // 64 bits: more than a JSON number holds everywhere
+  j["cluster_id"] =
+      std::to_string(status.cluster_id);  // 64 bits: more than a JSON number holds everywhere
   Json nodes = Json::array();
   for (size_t i = 0; i < status.nnodes; ++i) {
     const xce_node_t& node = status.nodes[i];
@@ -155,7 +157,8 @@ Json cluster_json(const xce_cluster_status_t& status) {
                          {"role", text(node.role)},
                          {"connected", node.connected},
                          {"match_index", node.match_index},
-                         {"last_contact_ms", node.last_contact_ms < 0 ? Json(nullptr) : Json(node.last_contact_ms)}});
+                         {"last_contact_ms",
+                          node.last_contact_ms < 0 ? Json(nullptr) : Json(node.last_contact_ms)}});
   }
   j["nodes"] = nodes;
   j["uptime_ms"] = status.uptime_ms;

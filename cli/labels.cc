@@ -13,7 +13,9 @@ static_assert(XCE_JOB_LOST == static_cast<int>(JobState::kLost));
 static_assert(XCE_HOST_GONE == static_cast<int>(HostState::kGone));
 
 const char* state_word(xce_job_state_t state) { return name_of(static_cast<JobState>(state)); }
-const char* host_state_word(xce_host_state_t state) { return name_of(static_cast<HostState>(state)); }
+const char* host_state_word(xce_host_state_t state) {
+  return name_of(static_cast<HostState>(state));
+}
 
 const char* desired_word(xce_desired_t desired) {
   switch (desired) {
@@ -73,18 +75,25 @@ absl::StatusOr<uint32_t> parse_states(std::string_view text) {
       bits |= 1u << static_cast<int>(state);
     } else {
       std::string all;
-      for (int i = 0; i < kJobStates; ++i) absl::StrAppend(&all, name_of(static_cast<JobState>(i)), ", ");
-      return absl::InvalidArgumentError(absl::StrCat("'", word, "' is no state; the states are ", all, "alive, ended"));
+      for (int i = 0; i < kJobStates; ++i)
+        absl::StrAppend(&all, name_of(static_cast<JobState>(i)), ", ");
+      return absl::InvalidArgumentError(
+          absl::StrCat("'", word, "' is no state; the states are ", all, "alive, ended"));
     }
   }
-  if (bits == 0) return absl::InvalidArgumentError("no state is named; write running or pending,held");
+  if (bits == 0)
+    return absl::InvalidArgumentError("no state is named; write running or pending,held");
   return bits;
 }
 
 bool is_ended(const xce_job_t& job) { return job.state >= XCE_JOB_COMPLETED; }
-bool is_waiting(const xce_job_t& job) { return job.state == XCE_JOB_PENDING || job.state == XCE_JOB_HELD; }
+bool is_waiting(const xce_job_t& job) {
+  return job.state == XCE_JOB_PENDING || job.state == XCE_JOB_HELD;
+}
 
-std::string id_of(const xce_job_t& job) { return format_job_id(job.id, job.array_id, job.array_index); }
+std::string id_of(const xce_job_t& job) {
+  return format_job_id(job.id, job.array_id, job.array_index);
+}
 
 int64_t run_ms(const xce_job_t& job, int64_t now_ms) {
   if (job.start_ms == 0 || is_waiting(job)) return -1;
@@ -94,7 +103,8 @@ int64_t run_ms(const xce_job_t& job, int64_t now_ms) {
 
 std::string hosts_of(const xce_job_t& job) {
   std::string out;
-  for (size_t i = 0; i < job.nallocs; ++i) absl::StrAppend(&out, i == 0 ? "" : ",", job.allocs[i].host);
+  for (size_t i = 0; i < job.nallocs; ++i)
+    absl::StrAppend(&out, i == 0 ? "" : ",", job.allocs[i].host);
   return out;
 }
 
@@ -107,16 +117,18 @@ std::string place_of(const xce_job_t& job) {
     return out;
   }
   if (job.state == XCE_JOB_COMPLETED) return out;
-  const std::string how = job.state == XCE_JOB_FAILED && (reason.empty() || job.exit_code != 0)
-                              ? absl::StrCat("exit ", exit_code_words(job.exit_code, job.exit_signal))
-                              : reason;
+  const std::string how =
+      job.state == XCE_JOB_FAILED && (reason.empty() || job.exit_code != 0)
+          ? absl::StrCat("exit ", exit_code_words(job.exit_code, job.exit_signal))
+          : reason;
   if (!how.empty()) absl::StrAppend(&out, out.empty() ? "" : " ", "(", how, ")");
   return out;
 }
 
 std::string gres_words(const xce_gres_t* gres, size_t n) {
   std::string out;
-  for (size_t i = 0; i < n; ++i) absl::StrAppend(&out, i == 0 ? "" : ",", gres[i].name, ":", gres[i].count);
+  for (size_t i = 0; i < n; ++i)
+    absl::StrAppend(&out, i == 0 ? "" : ",", gres[i].name, ":", gres[i].count);
   return out;
 }
 

@@ -16,9 +16,9 @@ namespace xce::cli {
 inline constexpr uint32_t kAliveStates = (1u << XCE_JOB_COMPLETED) - 1;
 inline constexpr uint32_t kEndedStates = ((1u << (XCE_JOB_LOST + 1)) - 1) & ~kAliveStates;
 
-const char* state_word(xce_job_state_t state);       // "RUNNING"
-const char* host_state_word(xce_host_state_t state); // "UP"
-const char* desired_word(xce_desired_t desired);     // "run"
+const char* state_word(xce_job_state_t state);            // "RUNNING"
+const char* host_state_word(xce_host_state_t state);      // "UP"
+const char* desired_word(xce_desired_t desired);          // "run"
 const char* dependency_word(xce_dependency_kind_t kind);  // "afterok"
 Colour state_colour(xce_job_state_t state);
 Colour host_colour(xce_host_state_t state);

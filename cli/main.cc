@@ -1,4 +1,5 @@
-// xce: the tool with which people submit jobs and see what became of them. docs/cli.md describes every command.
+// xce: the tool with which people submit jobs and see what became of them. docs/cli.md describes
+// every command.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -27,9 +28,11 @@ constexpr char kFooter[] =
     "  xce wait 17                wait for its end, exit with its code\n"
     "  xce logs -f 17             its output as it grows\n"
     "  xce kill 17                end it\n\n"
-    "Controllers are found by --masters, XCE_MASTERS, masters = \"...\" in ~/.config/xce/config.toml or\n"
+    "Controllers are found by --masters, XCE_MASTERS, masters = \"...\" in "
+    "~/.config/xce/config.toml or\n"
     "/etc/xce/xce.toml, else at localhost:9990.\n"
-    "Exit codes: 0 ok, 1 failure, 2 usage, 3 not found, 4 permission, 5 no leader, 6 outcome unknown,\n"
+    "Exit codes: 0 ok, 1 failure, 2 usage, 3 not found, 4 permission, 5 no leader, 6 outcome "
+    "unknown,\n"
     "7 wait timeout; 'xce wait' and 'xce run' give the job's code and put their own at 120+code.";
 
 void add_global_options(CLI::App* app, GlobalOptions* global) {
@@ -38,7 +41,8 @@ void add_global_options(CLI::App* app, GlobalOptions* global) {
       ->type_name("FORMAT")
       ->check(CLI::IsMember({"table", "json"}));
   app->add_flag("--json", global->json, "the same as --output json");
-  app->add_option("--deadline", global->deadline, "give up when the cluster has not answered by then: 30, 500ms, 2m")
+  app->add_option("--deadline", global->deadline,
+                  "give up when the cluster has not answered by then: 30, 500ms, 2m")
       ->type_name("TIME");
   app->add_flag("-v,--verbose", global->verbose, "errors tell every attempt");
 }
@@ -53,7 +57,8 @@ absl::StatusOr<Context> context_of(const GlobalOptions& global, const SplitArgum
   context.connection.verbose = global.verbose;
   if (!global.deadline.empty()) {
     const auto ms = parse_duration_ms(global.deadline);
-    if (!ms.ok()) return absl::InvalidArgumentError(absl::StrCat("--deadline: ", ms.status().message()));
+    if (!ms.ok())
+      return absl::InvalidArgumentError(absl::StrCat("--deadline: ", ms.status().message()));
     context.connection.deadline_ms = static_cast<int>(std::min<int64_t>(*ms, 1000ll * 1000 * 1000));
     context.connection.deadline_given = true;
   }
@@ -76,7 +81,9 @@ int fail(const absl::Status& status, bool own_codes) {
   return own_codes ? own_exit_code_of(status) : exit_code_of(status);
 }
 
-int usage(const std::string& text, bool own_codes) { return fail(absl::InvalidArgumentError(text), own_codes); }
+int usage(const std::string& text, bool own_codes) {
+  return fail(absl::InvalidArgumentError(text), own_codes);
+}
 
 bool own_codes_early(const SplitArguments& split) {
   if (split.command == nullptr) return false;
@@ -84,7 +91,8 @@ bool own_codes_early(const SplitArguments& split) {
 }
 
 int run_main(std::vector<std::string> args) {
-  CLI::App app("XCE: a batch scheduler that stays up. Submit jobs, see what becomes of them.", "xce");
+  CLI::App app("XCE: a batch scheduler that stays up. Submit jobs, see what becomes of them.",
+               "xce");
   GlobalOptions global;
   Registry registry(&app);
   register_submit(&registry);
@@ -108,7 +116,8 @@ int run_main(std::vector<std::string> args) {
     print(app.help());
     return kUsage;
   }
-  std::vector<std::string> words(split.own.rbegin(), split.own.rend());  // CLI11 takes them from the back
+  std::vector<std::string> words(split.own.rbegin(),
+                                 split.own.rend());  // CLI11 takes them from the back
   try {
     app.parse(words);
   } catch (const CLI::CallForHelp&) {
@@ -118,7 +127,8 @@ int run_main(std::vector<std::string> args) {
     print(absl::StrCat(version.what(), "\n"));
     return kOk;
   } catch (const CLI::ParseError& error) {
-    const std::string name = split.command == nullptr ? "xce" : "xce " + split.command->app->get_name();
+    const std::string name =
+        split.command == nullptr ? "xce" : "xce " + split.command->app->get_name();
     return usage(absl::StrCat(error.what(), "; see '", name, " --help'"), own_codes_early(split));
   }
   const Command* command = parsed_command(&registry);

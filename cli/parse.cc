@@ -38,9 +38,10 @@ bool read_digits(std::string_view text, uint64_t max, uint64_t* out) {
 constexpr uint64_t kMaxSeconds = std::numeric_limits<uint32_t>::max();
 
 absl::Status bad_duration(std::string_view text) {
-  return absl::InvalidArgumentError(absl::StrCat("'", view(text),
-                                                 "' is no duration; write seconds (90), M:S (1:30), H:M:S (1:00:00), "
-                                                 "D-H:M:S (1-00:00:00) or units (10m, 2h)"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("'", view(text),
+                   "' is no duration; write seconds (90), M:S (1:30), H:M:S (1:00:00), "
+                   "D-H:M:S (1-00:00:00) or units (10m, 2h)"));
 }
 
 // "H:M:S", "M:S" or "S"; after a day part the first field is hours.
@@ -50,7 +51,8 @@ bool read_colons(std::string_view text, bool after_days, uint64_t* seconds) {
   while (true) {
     const size_t colon = text.find(':', at);
     uint64_t value;
-    if (!read_digits(text.substr(at, colon == std::string_view::npos ? colon : colon - at), kMaxSeconds, &value)) {
+    if (!read_digits(text.substr(at, colon == std::string_view::npos ? colon : colon - at),
+                     kMaxSeconds, &value)) {
       return false;
     }
     fields.push_back(value);
@@ -72,9 +74,14 @@ bool read_units(std::string_view text, uint64_t* seconds) {
     size_t end = at;
     while (end < text.size() && is_digit(text[end])) ++end;
     uint64_t value;
-    if (end == text.size() || !read_digits(text.substr(at, end - at), kMaxSeconds, &value)) return false;
+    if (end == text.size() || !read_digits(text.substr(at, end - at), kMaxSeconds, &value))
+      return false;
     const char unit = text[end];
-    const uint64_t scale = unit == 's' ? 1 : unit == 'm' ? 60 : unit == 'h' ? 3600 : unit == 'd' ? 86400 : 0;
+    const uint64_t scale = unit == 's'   ? 1
+                           : unit == 'm' ? 60
+                           : unit == 'h' ? 3600
+                           : unit == 'd' ? 86400
+                                         : 0;
     if (scale == 0) return false;
     *seconds += value * scale;
     at = end + 1;
@@ -88,9 +95,10 @@ struct SignalName {
 };
 // Linux on the machines that XCE runs on.
 constexpr SignalName kSignals[] = {
-    {"HUP", 1},   {"INT", 2},   {"QUIT", 3},  {"ILL", 4},   {"TRAP", 5},  {"ABRT", 6},    {"BUS", 7},   {"FPE", 8},
-    {"KILL", 9},  {"USR1", 10}, {"SEGV", 11}, {"USR2", 12}, {"PIPE", 13}, {"ALRM", 14},   {"TERM", 15}, {"CHLD", 17},
-    {"CONT", 18}, {"STOP", 19}, {"TSTP", 20}, {"TTIN", 21}, {"TTOU", 22}, {"URG", 23},    {"XCPU", 24}, {"XFSZ", 25},
+    {"HUP", 1},   {"INT", 2},    {"QUIT", 3},  {"ILL", 4},   {"TRAP", 5},  {"ABRT", 6},
+    {"BUS", 7},   {"FPE", 8},    {"KILL", 9},  {"USR1", 10}, {"SEGV", 11}, {"USR2", 12},
+    {"PIPE", 13}, {"ALRM", 14},  {"TERM", 15}, {"CHLD", 17}, {"CONT", 18}, {"STOP", 19},
+    {"TSTP", 20}, {"TTIN", 21},  {"TTOU", 22}, {"URG", 23},  {"XCPU", 24}, {"XFSZ", 25},
     {"PROF", 27}, {"WINCH", 28}, {"SYS", 31},
 };
 
@@ -113,9 +121,12 @@ absl::StatusOr<uint32_t> parse_duration_s(std::string_view text) {
   } else if (!read_units(word, &seconds)) {
     return bad_duration(text);
   }
-  if (seconds == 0) return absl::InvalidArgumentError(absl::StrCat("'", view(text), "' must be at least one second"));
+  if (seconds == 0)
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", view(text), "' must be at least one second"));
   if (seconds > kMaxSeconds) {
-    return absl::InvalidArgumentError(absl::StrCat("'", view(text), "' is longer than the 136 years that XCE counts"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", view(text), "' is longer than the 136 years that XCE counts"));
   }
   return static_cast<uint32_t>(seconds);
 }
@@ -123,7 +134,8 @@ absl::StatusOr<uint32_t> parse_duration_s(std::string_view text) {
 absl::StatusOr<int64_t> parse_duration_ms(std::string_view text) {
   if (text.size() > 2 && lower(text.substr(text.size() - 2)) == "ms") {
     uint64_t ms;
-    if (!read_digits(text.substr(0, text.size() - 2), std::numeric_limits<int32_t>::max(), &ms) || ms == 0) {
+    if (!read_digits(text.substr(0, text.size() - 2), std::numeric_limits<int32_t>::max(), &ms) ||
+        ms == 0) {
       return bad_duration(text);
     }
     return static_cast<int64_t>(ms);
@@ -131,9 +143,11 @@ absl::StatusOr<int64_t> parse_duration_ms(std::string_view text) {
   const size_t dot = text.find('.');
   if (dot != std::string_view::npos) {  // "0.2", "1.5s"
     std::string fraction(text.substr(dot + 1));
-    if (!fraction.empty() && (fraction.back() == 's' || fraction.back() == 'S')) fraction.pop_back();
+    if (!fraction.empty() && (fraction.back() == 's' || fraction.back() == 'S'))
+      fraction.pop_back();
     uint64_t whole, ms;
-    if (fraction.empty() || fraction.size() > 3 || !read_digits(text.substr(0, dot), 1000000, &whole)) {
+    if (fraction.empty() || fraction.size() > 3 ||
+        !read_digits(text.substr(0, dot), 1000000, &whole)) {
       return bad_duration(text);
     }
     fraction.resize(3, '0');
@@ -146,12 +160,14 @@ absl::StatusOr<int64_t> parse_duration_ms(std::string_view text) {
 }
 
 absl::StatusOr<uint64_t> parse_memory_mb(std::string_view text) {
-  const absl::Status bad = absl::InvalidArgumentError(
-      absl::StrCat("'", view(text), "' is no amount of memory; write MiB (512) or a unit (300K, 512M, 2G, 1.5G, 1T)"));
+  const absl::Status bad = absl::InvalidArgumentError(absl::StrCat(
+      "'", view(text),
+      "' is no amount of memory; write MiB (512) or a unit (300K, 512M, 2G, 1.5G, 1T)"));
   std::string word = lower(text);
   for (const char* ending : {"ib", "b"}) {
     const std::string_view suffix(ending);
-    if (word.size() > suffix.size() + 1 && word.compare(word.size() - suffix.size(), suffix.size(), ending) == 0) {
+    if (word.size() > suffix.size() + 1 &&
+        word.compare(word.size() - suffix.size(), suffix.size(), ending) == 0) {
       word.resize(word.size() - suffix.size());
       if (is_digit(word.back())) return bad;  // "512b": bytes are no unit here
       break;
@@ -160,7 +176,11 @@ absl::StatusOr<uint64_t> parse_memory_mb(std::string_view text) {
   uint64_t kib = 1024;  // of one unit; plain numbers are MiB
   if (!word.empty() && !is_digit(word.back())) {
     const char unit = word.back();
-    kib = unit == 'k' ? 1 : unit == 'm' ? 1024 : unit == 'g' ? 1024 * 1024 : unit == 't' ? 1024ull * 1024 * 1024 : 0;
+    kib = unit == 'k'   ? 1
+          : unit == 'm' ? 1024
+          : unit == 'g' ? 1024 * 1024
+          : unit == 't' ? 1024ull * 1024 * 1024
+                        : 0;
     if (kib == 0) return bad;
     word.pop_back();
   }
@@ -182,7 +202,8 @@ absl::StatusOr<int64_t> parse_number(std::string_view text, int64_t min, int64_t
   const bool negative = !text.empty() && text[0] == '-';
   uint64_t magnitude;
   int64_t value = 0;
-  bool ok = read_digits(negative ? text.substr(1) : text, std::numeric_limits<int64_t>::max(), &magnitude);
+  bool ok = read_digits(negative ? text.substr(1) : text, std::numeric_limits<int64_t>::max(),
+                        &magnitude);
   if (ok) {
     value = negative ? -static_cast<int64_t>(magnitude) : static_cast<int64_t>(magnitude);
     ok = value >= min && value <= max;
@@ -196,15 +217,17 @@ absl::StatusOr<int64_t> parse_number(std::string_view text, int64_t min, int64_t
 
 absl::StatusOr<ArraySpec> parse_array(std::string_view text) {
   const auto bad = [&](std::string_view why) {
-    return absl::InvalidArgumentError(absl::StrCat("array '", view(text), "': ", view(why),
-                                                   "; write 0-9, 1,3,5, 0-9:2, and %4 for at most 4 at once"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("array '", view(text), "': ", view(why),
+                     "; write 0-9, 1,3,5, 0-9:2, and %4 for at most 4 at once"));
   };
   ArraySpec spec;
   std::string_view list = text;
   const size_t percent = text.find('%');
   if (percent != std::string_view::npos) {
     uint64_t limit;
-    if (!read_digits(text.substr(percent + 1), std::numeric_limits<uint32_t>::max(), &limit) || limit == 0) {
+    if (!read_digits(text.substr(percent + 1), std::numeric_limits<uint32_t>::max(), &limit) ||
+        limit == 0) {
       return bad("the number after % must be 1 or more");
     }
     spec.limit = static_cast<uint32_t>(limit);
@@ -219,16 +242,19 @@ absl::StatusOr<ArraySpec> parse_array(std::string_view text) {
     uint64_t first, last, step = 1;
     const size_t colon = part.find(':');
     if (colon != std::string_view::npos) {
-      if (!read_digits(part.substr(colon + 1), kMaxIndex, &step) || step == 0) return bad("the step must be 1 or more");
+      if (!read_digits(part.substr(colon + 1), kMaxIndex, &step) || step == 0)
+        return bad("the step must be 1 or more");
       part = part.substr(0, colon);
     }
     const size_t dash = part.find('-');
-    if (!read_digits(part.substr(0, dash), kMaxIndex, &first)) return bad("no index where one should be");
+    if (!read_digits(part.substr(0, dash), kMaxIndex, &first))
+      return bad("no index where one should be");
     last = first;
     if (dash != std::string_view::npos && !read_digits(part.substr(dash + 1), kMaxIndex, &last)) {
       return bad("a range has no end");
     }
-    if (dash == std::string_view::npos && colon != std::string_view::npos) return bad("a step needs a range");
+    if (dash == std::string_view::npos && colon != std::string_view::npos)
+      return bad("a step needs a range");
     if (last < first) return bad("a range ends before it begins");
     if ((last - first) / step >= kMaxArrayTasks - spec.indices.size()) {
       return bad(absl::StrCat("more than ", kMaxArrayTasks, " tasks"));
@@ -243,8 +269,8 @@ absl::StatusOr<ArraySpec> parse_array(std::string_view text) {
 }
 
 absl::StatusOr<JobRef> parse_job_ref(std::string_view text) {
-  const absl::Status bad = absl::InvalidArgumentError(
-      absl::StrCat("'", view(text), "' is no job id; write 17 for a job or an array, 17[3] or 17_3 for a task"));
+  const absl::Status bad = absl::InvalidArgumentError(absl::StrCat(
+      "'", view(text), "' is no job id; write 17 for a job or an array, 17[3] or 17_3 for a task"));
   JobRef ref;
   const size_t mark = text.find_first_of("[_");
   constexpr uint64_t kMax = std::numeric_limits<int64_t>::max();
@@ -275,7 +301,8 @@ absl::StatusOr<std::vector<std::pair<std::string, uint32_t>>> parse_gres(std::st
     uint64_t count = 1;
     if (name.empty() || name.find_first_of(": \t=") != std::string::npos) return bad;
     if (colon != std::string::npos &&
-        (!read_digits(part.substr(colon + 1), std::numeric_limits<uint32_t>::max(), &count) || count == 0)) {
+        (!read_digits(part.substr(colon + 1), std::numeric_limits<uint32_t>::max(), &count) ||
+         count == 0)) {
       return bad;
     }
     for (const auto& [other, unused] : out) {
@@ -295,7 +322,8 @@ absl::StatusOr<uint32_t> parse_signal(std::string_view text) {
   for (const SignalName& signal : kSignals) {
     if (lower(signal.name) == word) return signal.number;
   }
-  return absl::InvalidArgumentError(absl::StrCat("'", view(text), "' is no signal; write TERM, KILL, USR1, ... or a number"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("'", view(text), "' is no signal; write TERM, KILL, USR1, ... or a number"));
 }
 
 std::string signal_name(uint32_t signal) {
@@ -311,8 +339,9 @@ absl::StatusOr<Warning> parse_warning(std::string_view text) {
   const auto before =
       parse_duration_s(at == std::string_view::npos ? std::string_view("60") : text.substr(at + 1));
   if (!signal.ok() || !before.ok()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("'", view(text), "' is no warning; write USR1@30 for SIGUSR1 30 seconds before the time limit"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "'", view(text),
+        "' is no warning; write USR1@30 for SIGUSR1 30 seconds before the time limit"));
   }
   return Warning{*signal, *before};
 }
@@ -327,7 +356,8 @@ absl::StatusOr<std::vector<std::string>> split_words(std::string_view text) {
     if (quote != 0) {
       if (c == quote) {
         quote = 0;
-      } else if (c == '\\' && quote == '"' && i + 1 < text.size() && (text[i + 1] == '"' || text[i + 1] == '\\')) {
+      } else if (c == '\\' && quote == '"' && i + 1 < text.size() &&
+                 (text[i + 1] == '"' || text[i + 1] == '\\')) {
         word += text[++i];
       } else {
         word += c;
@@ -347,7 +377,9 @@ absl::StatusOr<std::vector<std::string>> split_words(std::string_view text) {
       in_word = true;
     }
   }
-  if (quote != 0) return absl::InvalidArgumentError(absl::StrCat("a ", std::string(1, quote), " is never closed"));
+  if (quote != 0)
+    return absl::InvalidArgumentError(
+        absl::StrCat("a ", std::string(1, quote), " is never closed"));
   if (in_word) words.push_back(std::move(word));
   return words;
 }

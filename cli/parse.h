@@ -17,7 +17,8 @@ namespace xce::cli {
 
 inline constexpr uint32_t kMaxArrayTasks = 100000;  // tasks that one submission may ask for
 
-// "90", "1:30", "1:02:03", "2-3", "2-3:04", "2-3:04:05", "90s", "10m", "2h", "1d", "1h30m" in seconds, at least 1.
+// "90", "1:30", "1:02:03", "2-3", "2-3:04", "2-3:04:05", "90s", "10m", "2h", "1d", "1h30m" in
+// seconds, at least 1.
 absl::StatusOr<uint32_t> parse_duration_s(std::string_view text);
 
 // As parse_duration_s, and also "500ms", "0.2", "1.5s", in milliseconds, at least 1.
@@ -61,8 +62,8 @@ struct Warning {
 // "USR1@30": send SIGUSR1 30 seconds before the time limit.
 absl::StatusOr<Warning> parse_warning(std::string_view text);
 
-// Splits as a shell would: spaces, 'single' and "double" quotes, backslash; an unquoted # at the start of a word
-// begins a comment. Nothing is expanded.
+// Splits as a shell would: spaces, 'single' and "double" quotes, backslash; an unquoted # at the
+// start of a word begins a comment. Nothing is expanded.
 absl::StatusOr<std::vector<std::string>> split_words(std::string_view text);
 
 // The one of `known` that `word` most likely means, or "" when none is near.

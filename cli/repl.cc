@@ -31,12 +31,17 @@ constexpr char kHelp[] =
     "  stats                       counters of libxce\n"
     "  help, quit";
 
-Repl::Answer ok(const std::string& text) { return {true, text.empty() ? "ok" : "ok " + printable(text), false}; }
+Repl::Answer ok(const std::string& text) {
+  return {true, text.empty() ? "ok" : "ok " + printable(text), false};
+}
 
-Repl::Answer invalid(const std::string& text) { return {false, "error EINVAL: " + printable(text), false}; }
+Repl::Answer invalid(const std::string& text) {
+  return {false, "error EINVAL: " + printable(text), false};
+}
 
 bool parse_action(const std::string& word, xce_jobctrl_action_t* action) {
-  static constexpr const char* kNames[] = {"kill", "suspend", "resume", "hold", "release", "requeue"};
+  static constexpr const char* kNames[] = {"kill", "suspend", "resume",
+                                           "hold", "release", "requeue"};
   for (size_t i = 0; i < std::size(kNames); ++i) {
     if (word == kNames[i]) {
       *action = static_cast<xce_jobctrl_action_t>(i);
@@ -47,11 +52,14 @@ bool parse_action(const std::string& word, xce_jobctrl_action_t* action) {
 }
 
 std::string job_words(const xce_job_t& job) {
-  std::string out = absl::StrCat("id=", job.id, " state=", state_word(job.state), " name=", job.spec.name,
-                                 " user=", job.spec.user, " queue=", job.spec.queue, " attempt=", job.attempt);
-  if (job.array_id != 0) absl::StrAppend(&out, " array_id=", job.array_id, " array_index=", job.array_index);
+  std::string out =
+      absl::StrCat("id=", job.id, " state=", state_word(job.state), " name=", job.spec.name,
+                   " user=", job.spec.user, " queue=", job.spec.queue, " attempt=", job.attempt);
+  if (job.array_id != 0)
+    absl::StrAppend(&out, " array_id=", job.array_id, " array_index=", job.array_index);
   if (job.nallocs > 0) absl::StrAppend(&out, " hosts=", hosts_of(job));
-  if (is_ended(job)) absl::StrAppend(&out, " exit_code=", job.exit_code, " exit_signal=", job.exit_signal);
+  if (is_ended(job))
+    absl::StrAppend(&out, " exit_code=", job.exit_code, " exit_signal=", job.exit_signal);
   if (job.reason[0] != '\0') absl::StrAppend(&out, " reason=\"", job.reason, "\"");
   return out;
 }
@@ -59,8 +67,9 @@ std::string job_words(const xce_job_t& job) {
 }  // namespace
 
 std::vector<std::string> Repl::command_names() {
-  return {"set masters", "set timeout", "hello",       "joblist",       "jobinfo", "jobsub", "jobctrl",
-          "workerlist",  "queuelist",   "clusterconf", "clusterstatus", "stats",   "help",   "quit"};
+  return {"set masters",   "set timeout", "hello",      "joblist",   "jobinfo",
+          "jobsub",        "jobctrl",     "workerlist", "queuelist", "clusterconf",
+          "clusterstatus", "stats",       "help",       "quit"};
 }
 
 void Repl::disconnect() {
@@ -98,7 +107,8 @@ Repl::Answer Repl::failed(int rc) const {
   xce_error_t last{};
   xcecli_last_error(&last);
   const bool about_this = last.status == rc && last.message[0] != '\0';
-  std::string text = absl::StrCat("error ", xce_errname(rc), ": ", printable(about_this ? last.message : xce_strerror(rc)));
+  std::string text = absl::StrCat("error ", xce_errname(rc), ": ",
+                                  printable(about_this ? last.message : xce_strerror(rc)));
   if (last.job_id != 0) absl::StrAppend(&text, " (job ", last.job_id, ")");
   return {false, text, false};
 }
@@ -161,7 +171,8 @@ Repl::Answer Repl::hello() {
     if (rc < 0) return failed(rc);
     char master[XCE_MAXHOSTNAME_LEN + 8] = "";
     xcecli_current_master(ctx, master, sizeof(master));
-    return ok(absl::StrCat("node=", reply.node_id, " master=", master, " term=", reply.term, " applied=", reply.applied,
+    return ok(absl::StrCat("node=", reply.node_id, " master=", master, " term=", reply.term,
+                           " applied=", reply.applied,
                            " version=", reply.version == nullptr ? "" : reply.version));
   });
 }
@@ -181,7 +192,8 @@ Repl::Answer Repl::joblist(const Words& words) {
       xce_job_page_t* raw = nullptr;
       const int rc = xcecli_joblist(ctx, &filter, &raw);
       if (rc < 0) return failed(rc);
-      const std::unique_ptr<xce_job_page_t, decltype(&xce_free_job_page)> page(raw, &xce_free_job_page);
+      const std::unique_ptr<xce_job_page_t, decltype(&xce_free_job_page)> page(raw,
+                                                                               &xce_free_job_page);
       total += page->njobs;
       for (size_t i = 0; i < page->njobs && shown < kShown; ++i, ++shown) {
         absl::StrAppend(&list, " ", id_of(page->jobs[i]), ":", state_word(page->jobs[i].state));
@@ -200,7 +212,8 @@ Repl::Answer Repl::jobinfo(const Words& words) {
     xce_job_page_t* raw = nullptr;
     const int rc = xcecli_jobinfo(ctx, ref->id, &raw);
     if (rc < 0) return failed(rc);
-    const std::unique_ptr<xce_job_page_t, decltype(&xce_free_job_page)> page(raw, &xce_free_job_page);
+    const std::unique_ptr<xce_job_page_t, decltype(&xce_free_job_page)> page(raw,
+                                                                             &xce_free_job_page);
     if (page->njobs == 0) return failed(-E_XCE_NOENT);
     return ok(job_words(page->jobs[0]));
   });
@@ -228,7 +241,8 @@ Repl::Answer Repl::jobsub(const Words& words) {
     xce_submitted_t submitted{};
     const int rc = xcecli_jobsub(ctx, &spec, &submitted);
     if (rc < 0) return failed(rc);
-    return ok(absl::StrCat("job=", submitted.job_id, " count=", submitted.count, submitted.existing ? " existing" : ""));
+    return ok(absl::StrCat("job=", submitted.job_id, " count=", submitted.count,
+                           submitted.existing ? " existing" : ""));
   });
 }
 
@@ -240,7 +254,8 @@ Repl::Answer Repl::jobctrl(const Words& words) {
   std::vector<uint64_t> ids;
   for (size_t i = 2; i < words.size(); ++i) {
     const auto ref = parse_job_ref(words[i]);
-    if (!ref.ok() || ref->indices.has_value()) return invalid(absl::StrCat("'", words[i], "' is no number"));
+    if (!ref.ok() || ref->indices.has_value())
+      return invalid(absl::StrCat("'", words[i], "' is no number"));
     ids.push_back(ref->id);
   }
   return with_context([&](xcecli_ctx_t ctx) {
@@ -258,8 +273,8 @@ Repl::Answer Repl::workerlist() {
     if (rc < 0) return failed(rc);
     std::string out = absl::StrCat("workers=", n);
     for (size_t i = 0; i < std::min(n, kShown); ++i) {
-      absl::StrAppend(&out, " ", hosts[i].attrs.name, ":", host_state_word(hosts[i].state), ":", hosts[i].used_cpus, "/",
-                      hosts[i].attrs.cpus);
+      absl::StrAppend(&out, " ", hosts[i].attrs.name, ":", host_state_word(hosts[i].state), ":",
+                      hosts[i].used_cpus, "/", hosts[i].attrs.cpus);
     }
     xce_free_hosts(hosts, n);
     return ok(out);
@@ -274,7 +289,8 @@ Repl::Answer Repl::queuelist() {
     if (rc < 0) return failed(rc);
     std::string out = absl::StrCat("queues=", n);
     for (size_t i = 0; i < std::min(n, kShown); ++i) {
-      absl::StrAppend(&out, " ", queues[i].name, ":pending=", queues[i].pending, ",running=", queues[i].running);
+      absl::StrAppend(&out, " ", queues[i].name, ":pending=", queues[i].pending,
+                      ",running=", queues[i].running);
     }
     xce_free_queues(queues, n);
     return ok(out);
@@ -286,14 +302,18 @@ Repl::Answer Repl::cluster(bool status) {
     xce_cluster_status_t* raw = nullptr;
     const int rc = status ? xcecli_clusterstatus(ctx, &raw) : xcecli_clusterconf(ctx, &raw);
     if (rc < 0) return failed(rc);
-    const std::unique_ptr<xce_cluster_status_t, decltype(&xce_free_cluster_status)> reply(raw, &xce_free_cluster_status);
+    const std::unique_ptr<xce_cluster_status_t, decltype(&xce_free_cluster_status)> reply(
+        raw, &xce_free_cluster_status);
     std::string out;
     if (status) {
-      absl::StrAppend(&out, "node=", reply->node_id, " role=", reply->role, " leader=", reply->leader_id, " term=", reply->term,
-                      " commit=", reply->commit, " applied=", reply->applied, " pending=", reply->jobs_pending,
-                      " running=", reply->jobs_running, " finished=", reply->jobs_finished, " scheduler=", reply->scheduler);
+      absl::StrAppend(&out, "node=", reply->node_id, " role=", reply->role,
+                      " leader=", reply->leader_id, " term=", reply->term,
+                      " commit=", reply->commit, " applied=", reply->applied,
+                      " pending=", reply->jobs_pending, " running=", reply->jobs_running,
+                      " finished=", reply->jobs_finished, " scheduler=", reply->scheduler);
     } else {
-      absl::StrAppend(&out, "heartbeat_ms=", reply->heartbeat_ms, " election_timeout_ms=", reply->election_timeout_ms);
+      absl::StrAppend(&out, "heartbeat_ms=", reply->heartbeat_ms,
+                      " election_timeout_ms=", reply->election_timeout_ms);
     }
     for (size_t i = 0; i < reply->nnodes; ++i) {
       const xce_node_t& node = reply->nodes[i];

@@ -1,6 +1,8 @@
-// xce_test's commands: each is one libxce call and one line of answer, "ok ..." or "error E_XCE_...: ...". I/O; one thread.
+// xce_test's commands: each is one libxce call and one line of answer, "ok ..." or "error
+// E_XCE_...: ...". I/O; one thread.
 //
-// The harness of the failover specs: what it prints is what libxce returned, without the comforts of `xce`.
+// The harness of the failover specs: what it prints is what libxce returned, without the comforts
+// of `xce`.
 #ifndef XCE_CLI_REPL_H_
 #define XCE_CLI_REPL_H_
 
@@ -16,14 +18,15 @@ namespace xce::cli {
 class Repl {
  public:
   // masters: "host:port,..."; checked by the first command that needs them, or by `set masters`.
-  Repl(std::string masters, int timeout_ms) : masters_(std::move(masters)), timeout_ms_(timeout_ms) {}
+  Repl(std::string masters, int timeout_ms)
+      : masters_(std::move(masters)), timeout_ms_(timeout_ms) {}
   ~Repl() { disconnect(); }
   Repl(const Repl&) = delete;
   Repl& operator=(const Repl&) = delete;
 
   struct Answer {
     bool ok = true;
-    std::string text;   // without line end; "" for an empty line or a comment
+    std::string text;  // without line end; "" for an empty line or a comment
     bool quit = false;
   };
   // Runs one line.
@@ -34,7 +37,8 @@ class Repl {
  private:
   using Words = std::vector<std::string>;
 
-  int connect();  // 0, or what xcecli_start returned; the context is usable anyway unless it could not be made
+  int connect();  // 0, or what xcecli_start returned; the context is usable anyway unless it could
+                  // not be made
   void disconnect();
   Answer failed(int rc) const;
   Answer with_context(const std::function<Answer(xcecli_ctx_t)>& op);

@@ -21,28 +21,34 @@ bool is_directive(std::string_view line) {
 absl::Status check_script(std::string_view name, std::string_view bytes, size_t max_bytes) {
   const std::string who(name);
   if (bytes.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(who, " is empty; write a script that begins with #!/bin/sh"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(who, " is empty; write a script that begins with #!/bin/sh"));
   }
   if (bytes.size() > max_bytes) {
-    return absl::InvalidArgumentError(absl::StrCat(who, " has ", bytes.size(), " bytes, more than the limit of ",
-                                                   max_bytes,
-                                                   "; keep its data in a file that the script reads"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(who, " has ", bytes.size(), " bytes, more than the limit of ", max_bytes,
+                     "; keep its data in a file that the script reads"));
   }
-  if (bytes.substr(0, 4) == "\x7f" "ELF" || bytes.find('\0') != std::string_view::npos) {
+  if (bytes.substr(0, 4) ==
+          "\x7f"
+          "ELF" ||
+      bytes.find('\0') != std::string_view::npos) {
     return absl::InvalidArgumentError(
         absl::StrCat(who, " is a program, not a script; run it with 'xce submit -- ", who, "'"));
   }
   if (bytes.substr(0, 2) != "#!") {
-    return absl::InvalidArgumentError(
-        absl::StrCat(who, " has no #! line; make #!/bin/sh (or the interpreter that it is for) its first line"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        who, " has no #! line; make #!/bin/sh (or the interpreter that it is for) its first line"));
   }
   const std::string_view first = bytes.substr(0, bytes.find('\n'));
   if (!first.empty() && first.back() == '\r') {
-    return absl::InvalidArgumentError(
-        absl::StrCat(who, " has Windows line ends, which no interpreter finds; convert it: sed -i 's/\\r$//' ", who));
+    return absl::InvalidArgumentError(absl::StrCat(
+        who, " has Windows line ends, which no interpreter finds; convert it: sed -i 's/\\r$//' ",
+        who));
   }
   if (first.find_first_not_of(" \t", 2) == std::string_view::npos) {
-    return absl::InvalidArgumentError(absl::StrCat(who, " names no interpreter after #!; write #!/bin/sh"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(who, " names no interpreter after #!; write #!/bin/sh"));
   }
   return absl::OkStatus();
 }
@@ -66,8 +72,8 @@ absl::StatusOr<Directives> read_directives(std::string_view name, std::string_vi
     }
     absl::StatusOr<std::vector<std::string>> words = split_words(line.substr(kMark.size()));
     if (!words.ok()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(std::string(name), ":", number, ": ", words.status().message(), "; close the quote"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          std::string(name), ":", number, ": ", words.status().message(), "; close the quote"));
     }
     if (!words->empty()) out.lines.push_back({number, *std::move(words)});
   }

@@ -24,7 +24,10 @@ TEST(CheckScript, RefusesWithAdvice) {
   expect_says(refusal(""), "is empty");
   expect_says(refusal("echo hi\n"), "no #! line");
   expect_says(refusal("echo hi\n"), "#!/bin/sh");
-  expect_says(refusal(std::string_view("\x7f" "ELF\2\1\1\0", 8)), "xce submit -- job.sh");
+  expect_says(refusal(std::string_view("\x7f"
+                                       "ELF\2\1\1\0",
+                                       8)),
+              "xce submit -- job.sh");
   expect_says(refusal(std::string_view("#!/bin/sh\n\0", 11)), "is a program, not a script");
   expect_says(refusal("#!/bin/sh\r\necho\r\n"), "Windows line ends");
   expect_says(refusal("#!\necho\n"), "names no interpreter");

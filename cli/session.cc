@@ -25,7 +25,8 @@ bool worth_waiting(int rc) {
 
 const char* next_step(absl::StatusCode code) {
   switch (code) {
-    case absl::StatusCode::kUnavailable: return "see 'xce cluster status', or name the controllers with --masters";
+    case absl::StatusCode::kUnavailable:
+      return "see 'xce cluster status', or name the controllers with --masters";
     case absl::StatusCode::kUnknown: return "look with 'xce jobs' before you do it again";
     case absl::StatusCode::kUnauthenticated: return "the cluster does not know who you are";
     case absl::StatusCode::kResourceExhausted: return "try again later";
@@ -47,8 +48,8 @@ absl::Status Session::start() {
   char why[512] = "";
   if (xce_parse_peers(connection_.masters.text.c_str(), &cluster, why, sizeof(why)) != 0 ||
       xce_cluster_config_validate(&cluster, why, sizeof(why)) != 0) {
-    return absl::InvalidArgumentError(absl::StrCat("masters from ", connection_.masters.origin, ": ", why,
-                                                   "; write host:port,host:port"));
+    return absl::InvalidArgumentError(absl::StrCat("masters from ", connection_.masters.origin,
+                                                   ": ", why, "; write host:port,host:port"));
   }
   xce_client_config_t config{};
   xce_client_config_init(&config);
@@ -59,7 +60,7 @@ absl::Status Session::start() {
   if (made < 0) return error("cannot set up the connection", made);
   watcher_ = std::thread([this] { watch(); });
   const int rc = watched([](xcecli_ctx_t ctx) { return xcecli_start(ctx); });
-  if (rc < 0) {
+  if (rc < 0 && !(connection_.any_controller && code_of(rc) == absl::StatusCode::kUnavailable)) {
     return error(absl::StrCat("no controller answers at ", connection_.masters.text, " (from ",
                               connection_.masters.origin, ")"),
                  rc);
@@ -115,15 +116,18 @@ absl::Status Session::error(const std::string& what, int rc) const {
   xcecli_last_error(&last);
   const absl::StatusCode code = code_of(rc);
   std::string text = what;
-  const std::string detail = last.status == rc && last.message[0] != '\0' ? last.message : xce_strerror(rc);
+  const std::string detail =
+      last.status == rc && last.message[0] != '\0' ? last.message : xce_strerror(rc);
   absl::StrAppend(&text, ": ", printable(detail));
   const std::string step = next_step(code);
   if (!step.empty()) absl::StrAppend(&text, "; ", step);
-  if (connection_.verbose && last.trail[0] != '\0') absl::StrAppend(&text, " [attempts: ", printable(last.trail), "]");
+  if (connection_.verbose && last.trail[0] != '\0')
+    absl::StrAppend(&text, " [attempts: ", printable(last.trail), "]");
   return absl::Status(code, text);
 }
 
-absl::StatusOr<int> Session::call(const std::string& what, const std::function<int(xcecli_ctx_t)>& op) {
+absl::StatusOr<int> Session::call(const std::string& what,
+                                  const std::function<int(xcecli_ctx_t)>& op) {
   const int rc = watched(op);
   if (rc < 0) return error(what, rc);
   return rc;
@@ -134,8 +138,10 @@ absl::StatusOr<int> Session::follow(const std::string& what, long long until_ste
   while (true) {
     if (until_steady_ms != 0) {
       const long long left = until_steady_ms - steady_ms();
-      if (left <= 0) return absl::DeadlineExceededError(absl::StrCat(what, ": the timeout has passed"));
-      xcecli_set_deadline(ctx_, static_cast<int>(std::min<long long>(left, connection_.deadline_ms)));
+      if (left <= 0)
+        return absl::DeadlineExceededError(absl::StrCat(what, ": the timeout has passed"));
+      xcecli_set_deadline(ctx_,
+                          static_cast<int>(std::min<long long>(left, connection_.deadline_ms)));
     }
     const int rc = watched(op);
     if (until_steady_ms != 0) xcecli_set_deadline(ctx_, 0);
@@ -150,12 +156,14 @@ absl::StatusOr<int> Session::follow(const std::string& what, long long until_ste
 
 absl::StatusOr<Page> Session::job_page(const xce_job_filter_t& filter) {
   xce_job_page_t* page = nullptr;
-  const auto rc = call("cannot list jobs", [&](xcecli_ctx_t ctx) { return xcecli_joblist(ctx, &filter, &page); });
+  const auto rc = call("cannot list jobs",
+                       [&](xcecli_ctx_t ctx) { return xcecli_joblist(ctx, &filter, &page); });
   if (!rc.ok()) return rc.status();
   return Page(page);
 }
 
-absl::Status Session::all_jobs(xce_job_filter_t filter, const std::function<bool(const xce_job_t&)>& each) {
+absl::Status Session::all_jobs(xce_job_filter_t filter,
+                               const std::function<bool(const xce_job_t&)>& each) {
   while (true) {
     const auto page = job_page(filter);
     if (!page.ok()) return page.status();
@@ -170,7 +178,8 @@ absl::Status Session::all_jobs(xce_job_filter_t filter, const std::function<bool
 absl::StatusOr<int64_t> Session::now_ms() {
   if (!clock_known_) {
     xce_hello_t hello{};
-    const auto rc = call("cannot ask for the time", [&](xcecli_ctx_t ctx) { return xcecli_hello(ctx, &hello); });
+    const auto rc = call("cannot ask for the time",
+                         [&](xcecli_ctx_t ctx) { return xcecli_hello(ctx, &hello); });
     if (!rc.ok()) return rc.status();
     clock_offset_ms_ = hello.server_ms - steady_ms();
     clock_known_ = true;
@@ -189,7 +198,8 @@ absl::Status find_tasks(Session& session, uint64_t id, const std::vector<uint32_
     }
     return found->size() < indices.size();
   };
-  // Tasks have consecutive ids: with indices that begin at 0 or 1 without gaps, a task's id can be told from its index.
+  // Tasks have consecutive ids: with indices that begin at 0 or 1 without gaps, a task's id can be
+  // told from its index.
   std::vector<uint64_t> guess;
   for (uint32_t index : indices) {
     guess.push_back(id + index);
@@ -238,7 +248,8 @@ absl::StatusOr<std::vector<Resolved>> resolve(Session& session, const std::vecto
         filter.limit = 1;
         const auto page = session.job_page(filter);
         if (!page.ok()) return page.status();
-        if ((*page)->njobs > 0) known[ref.id] = {absl::StrCat(ref.id), ref.id, true, XCE_JOB_PENDING};
+        if ((*page)->njobs > 0)
+          known[ref.id] = {absl::StrCat(ref.id), ref.id, true, XCE_JOB_PENDING};
       }
       const auto it = known.find(ref.id);
       if (it == known.end()) {
@@ -267,11 +278,14 @@ absl::StatusOr<Resolved> resolve_one(Session& session, const JobRef& ref) {
   std::vector<std::string> missing;
   const auto found = resolve(session, {ref}, &missing);
   if (!found.ok()) return found.status();
-  if (!missing.empty()) return absl::NotFoundError(absl::StrCat("there is no job ", missing[0], "; see 'xce jobs --all'"));
+  if (!missing.empty())
+    return absl::NotFoundError(
+        absl::StrCat("there is no job ", missing[0], "; see 'xce jobs --all'"));
   if (found->size() > 1) return absl::InvalidArgumentError("name one job, as in 17[3]");
   const Resolved& one = (*found)[0];
   if (one.array) {
-    return absl::InvalidArgumentError(absl::StrCat(one.text, " is an array; name one of its tasks, as in ", one.text, "[0]"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(one.text, " is an array; name one of its tasks, as in ", one.text, "[0]"));
   }
   return one;
 }

@@ -1,5 +1,5 @@
-// A person's connection to the cluster: libxce with people's errors, patience and notices. I/O; one thread calls, one
-// helper thread of its own says that no primary answers yet.
+// A person's connection to the cluster: libxce with people's errors, patience and notices. I/O; one
+// thread calls, one helper thread of its own says that no primary answers yet.
 #ifndef XCE_CLI_SESSION_H_
 #define XCE_CLI_SESSION_H_
 
@@ -31,11 +31,13 @@ struct Connection {
   bool deadline_given = false;          // then also of a whole outage while following
   bool verbose = false;                 // errors tell the attempts
   bool notice = true;                   // say when no primary answers
+  bool any_controller = false;  // go on when no primary was found: for what standbys answer too
 };
 
 class Session {
  public:
-  // Connects, trying each master within the deadline. Unavailable: none answered; InvalidArgument: masters is wrong.
+  // Connects, trying each master within the deadline. Unavailable: none answered; InvalidArgument:
+  // masters is wrong.
   static absl::StatusOr<std::unique_ptr<Session>> open(const Connection& connection);
   ~Session();
   Session(const Session&) = delete;
@@ -43,10 +45,11 @@ class Session {
 
   xcecli_ctx_t ctx() const { return ctx_; }
 
-  // Runs one libxce call and gives what it returned when >= 0. An error begins with `what` ("cannot list jobs").
+  // Runs one libxce call and gives what it returned when >= 0. An error begins with `what` ("cannot
+  // list jobs").
   absl::StatusOr<int> call(const std::string& what, const std::function<int(xcecli_ctx_t)>& op);
-  // The same for reads that follow something: lives through an outage of any length, unless --deadline was given.
-  // `until_steady_ms` (0: none) ends it with DeadlineExceeded.
+  // The same for reads that follow something: lives through an outage of any length, unless
+  // --deadline was given. `until_steady_ms` (0: none) ends it with DeadlineExceeded.
   absl::StatusOr<int> follow(const std::string& what, long long until_steady_ms,
                              const std::function<int(xcecli_ctx_t)>& op);
 
@@ -73,23 +76,24 @@ class Session {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool stopping_ = false;            // guarded by mutex_
-  long long call_since_ = 0;         // guarded by mutex_; 0: no call under way
-  bool noticed_ = false;             // guarded by mutex_; until a call succeeds
+  bool stopping_ = false;     // guarded by mutex_
+  long long call_since_ = 0;  // guarded by mutex_; 0: no call under way
+  bool noticed_ = false;      // guarded by mutex_; until a call succeeds
   std::thread watcher_;
 };
 
 // A job, an array or tasks as the cluster knows them.
 struct Resolved {
-  std::string text;             // as typed
-  uint64_t id = 0;              // of a job; of an array: its id
-  bool array = false;           // the whole array
+  std::string text;                         // as typed
+  uint64_t id = 0;                          // of a job; of an array: its id
+  bool array = false;                       // the whole array
   xce_job_state_t state = XCE_JOB_PENDING;  // of a job
 };
 // Finds what each reference names; `17[0-2]` gives three. What is not there goes to `missing`.
 absl::StatusOr<std::vector<Resolved>> resolve(Session& session, const std::vector<JobRef>& refs,
                                               std::vector<std::string>* missing);
-// The one job that a reference names; an array without an index is InvalidArgument naming its first task.
+// The one job that a reference names; an array without an index is InvalidArgument naming its first
+// task.
 absl::StatusOr<Resolved> resolve_one(Session& session, const JobRef& ref);
 
 }  // namespace xce::cli

@@ -20,8 +20,8 @@ absl::StatusOr<std::string> masters_of(const std::string& path) {
   std::ifstream in(path);
   if (!in) {
     if (errno == ENOENT || errno == ENOTDIR) return std::string();
-    return absl::InvalidArgumentError(
-        absl::StrCat("cannot read ", path, ": ", std::strerror(errno), "; correct its permissions, or give --masters"));
+    return absl::InvalidArgumentError(absl::StrCat("cannot read ", path, ": ", std::strerror(errno),
+                                                   "; correct its permissions, or give --masters"));
   }
   std::stringstream text;
   text << in.rdbuf();
@@ -34,13 +34,15 @@ absl::StatusOr<std::string> masters_of(const std::string& path) {
         absl::StrCat(path, ": masters must be a text; write masters = \"host1:9990,host2:9990\""));
   } catch (const toml::parse_error& error) {
     return absl::InvalidArgumentError(absl::StrCat(path, ":", error.source().begin.line, ": ",
-                                                   std::string(error.description()), "; correct the file"));
+                                                   std::string(error.description()),
+                                                   "; correct the file"));
   }
 }
 
 }  // namespace
 
-absl::StatusOr<Masters> find_masters(const std::string& flag, const std::vector<std::string>& files) {
+absl::StatusOr<Masters> find_masters(const std::string& flag,
+                                     const std::vector<std::string>& files) {
   if (!flag.empty()) return Masters{flag, "--masters"};
   const char* env = std::getenv("XCE_MASTERS");
   if (env != nullptr && env[0] != '\0') return Masters{env, "XCE_MASTERS"};

@@ -1,4 +1,5 @@
-// Where the controllers are and how long to wait for them: flags, XCE_MASTERS, config files. I/O: reads files, environment.
+// Where the controllers are and how long to wait for them: flags, XCE_MASTERS, config files. I/O:
+// reads files, environment.
 #ifndef XCE_CLI_SETTINGS_H_
 #define XCE_CLI_SETTINGS_H_
 
@@ -16,9 +17,10 @@ struct Masters {
   std::string origin;  // "--masters", "XCE_MASTERS", a file's path, "the default"
 };
 
-// The first of: `flag` (when not empty), XCE_MASTERS, `masters` in each of `files` that exists, localhost:9990.
-// InvalidArgument: a file cannot be read as TOML, or its masters is no string.
-absl::StatusOr<Masters> find_masters(const std::string& flag, const std::vector<std::string>& files);
+// The first of: `flag` (when not empty), XCE_MASTERS, `masters` in each of `files` that exists,
+// localhost:9990. InvalidArgument: a file cannot be read as TOML, or its masters is no string.
+absl::StatusOr<Masters> find_masters(const std::string& flag,
+                                     const std::vector<std::string>& files);
 
 // ~/.config/xce/config.toml (or under XDG_CONFIG_HOME) and /etc/xce/xce.toml.
 std::vector<std::string> config_files();

@@ -37,7 +37,8 @@ TEST_F(SettingsTest, ABrokenFileNamesItsLine) {
   const std::string path = file("broken.toml", "a = 1\nmasters = \n");
   const auto found = find_masters("", {path});
   ASSERT_FALSE(found.ok());
-  EXPECT_NE(std::string(found.status().message()).find(path + ":2:"), std::string::npos) << found.status();
+  EXPECT_NE(std::string(found.status().message()).find(path + ":2:"), std::string::npos)
+      << found.status();
   EXPECT_FALSE(find_masters("", {file("number.toml", "masters = 3\n")}).ok());
 }
 

@@ -1,4 +1,5 @@
-// The options of a submission, as `xce submit` and the #XCE lines of a script give them, and the job spec they make.
+// The options of a submission, as `xce submit` and the #XCE lines of a script give them, and the
+// job spec they make.
 #ifndef XCE_CLI_SUBMIT_OPTIONS_H_
 #define XCE_CLI_SUBMIT_OPTIONS_H_
 
@@ -18,8 +19,8 @@ namespace xce::cli {
 
 // What was given, checked but not yet understood: "not given" is told from every value.
 struct SubmitOptions {
-  std::optional<std::string> name, queue, cpus, nodes, memory, time, warn, array, input, output, error, workdir, priority,
-      submit_key, comment;
+  std::optional<std::string> name, queue, cpus, nodes, memory, time, warn, array, input, output,
+      error, workdir, priority, submit_key, comment;
   std::vector<std::string> gres, env, after, afterok, afternotok, afterany;
   std::optional<bool> singleton, hold, requeue, exclusive, export_none;
 };
@@ -27,8 +28,8 @@ struct SubmitOptions {
 // Adds the options to `app`, bound to `out`; each value is checked as it is parsed.
 void add_submit_options(CLI::App* app, SubmitOptions* out);
 
-// `over` where it says something, `under` elsewhere. Environment variables of both count, those of `over` last; so do
-// dependencies. Resources of `over` replace those of `under`.
+// `over` where it says something, `under` elsewhere. Environment variables of both count, those of
+// `over` last; so do dependencies. Resources of `over` replace those of `under`.
 SubmitOptions merge(const SubmitOptions& over, const SubmitOptions& under);
 
 // The options that a script's #XCE lines give. InvalidArgument names the file and the line.
@@ -58,9 +59,12 @@ class JobSpecHolder {
   void set_current_dir(const std::string& dir);
 
   const std::vector<DependencyRef>& dependency_refs() const { return dependency_refs_; }
-  void add_dependency(xce_dependency_kind_t kind, uint64_t job_id) { dependencies_.push_back({kind, job_id}); }
+  void add_dependency(xce_dependency_kind_t kind, uint64_t job_id) {
+    dependencies_.push_back({kind, job_id});
+  }
 
-  // Valid until the holder is changed. InvalidArgument when the whole is larger than one request may be.
+  // Valid until the holder is changed. InvalidArgument when the whole is larger than one request
+  // may be.
   absl::StatusOr<const xce_job_spec_t*> spec();
 
  private:

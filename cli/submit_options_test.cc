@@ -23,11 +23,15 @@ std::string refusal(const std::string& script) {
 
 TEST(SubmitOptions, EveryOptionReachesTheSpec) {
   JobSpecHolder holder;
-  ASSERT_TRUE(holder.set_options(parse({"-n", "sim", "-q", "night", "-c", "4", "-N", "2", "-m", "2G", "-t", "1:00", "--gres",
-                                        "gpu:2", "--gres", "lic", "--warn", "USR1@10", "-a", "1-5%2", "-p", "-7", "-i", "in",
-                                        "-o", "o-%j", "-e", "e-%j", "-D", "sub", "--hold", "--requeue", "--exclusive",
-                                        "--afterok", "7,8", "--after", "9[1]", "--singleton", "--submit-key", "k", "--comment",
-                                        "c"}))
+  ASSERT_TRUE(holder
+                  .set_options(parse(
+                      {"-n",     "sim",         "-q",           "night",     "-c",        "4",
+                       "-N",     "2",           "-m",           "2G",        "-t",        "1:00",
+                       "--gres", "gpu:2",       "--gres",       "lic",       "--warn",    "USR1@10",
+                       "-a",     "1-5%2",       "-p",           "-7",        "-i",        "in",
+                       "-o",     "o-%j",        "-e",           "e-%j",      "-D",        "sub",
+                       "--hold", "--requeue",   "--exclusive",  "--afterok", "7,8",       "--after",
+                       "9[1]",   "--singleton", "--submit-key", "k",         "--comment", "c"}))
                   .ok());
   holder.set_what("#!/bin/sh\n", {"x"});
   holder.set_current_dir("/here");
@@ -75,10 +79,11 @@ TEST(SubmitOptions, DefaultsAreNotGiven) {
 }
 
 TEST(SubmitOptions, TheCommandLineWins) {
-  const auto directives = options_of_script("job.sh",
-                                            "#!/bin/sh\n#XCE --cpus 2 --name a --hold --env A=1\n#XCE -t 10 --gres gpu:1\n");
+  const auto directives = options_of_script(
+      "job.sh", "#!/bin/sh\n#XCE --cpus 2 --name a --hold --env A=1\n#XCE -t 10 --gres gpu:1\n");
   ASSERT_TRUE(directives.ok()) << directives.status();
-  const SubmitOptions merged = merge(parse({"--cpus", "3", "--no-hold", "--env", "A=2"}), *directives);
+  const SubmitOptions merged =
+      merge(parse({"--cpus", "3", "--no-hold", "--env", "A=2"}), *directives);
   EXPECT_EQ(*merged.cpus, "3");
   EXPECT_EQ(*merged.name, "a");
   EXPECT_EQ(*merged.time, "10");
@@ -88,9 +93,11 @@ TEST(SubmitOptions, TheCommandLineWins) {
 }
 
 TEST(SubmitOptions, ABadDirectiveNamesItsLine) {
-  EXPECT_NE(refusal("#!/bin/sh\n#XCE --cpus two\n").find("job.sh:2: #XCE --cpus"), std::string::npos)
+  EXPECT_NE(refusal("#!/bin/sh\n#XCE --cpus two\n").find("job.sh:2: #XCE --cpus"),
+            std::string::npos)
       << refusal("#!/bin/sh\n#XCE --cpus two\n");
-  EXPECT_NE(refusal("#!/bin/sh\n\n#XCE --cpu 2\n").find("job.sh:3: #XCE does not know --cpu; did you mean --cpus?"),
+  EXPECT_NE(refusal("#!/bin/sh\n\n#XCE --cpu 2\n")
+                .find("job.sh:3: #XCE does not know --cpu; did you mean --cpus?"),
             std::string::npos)
       << refusal("#!/bin/sh\n\n#XCE --cpu 2\n");
   EXPECT_NE(refusal("#!/bin/sh\n#XCE --time\n"), "");

@@ -31,7 +31,8 @@ std::string paint(std::string_view text, Colour colour, bool on) {
 }
 
 size_t text_width(std::string_view text) {
-  return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) { return !continues(c); }));
+  return static_cast<size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return !continues(c); }));
 }
 
 std::string clip(std::string_view text, size_t width) {
@@ -76,7 +77,8 @@ std::string Table::render(size_t terminal_width, bool colour) const {
       const Cell& cell = cell_at(i);
       const bool last = i + 1 == columns_.size();
       std::string text = cell.text;
-      if (last && terminal_width > 0) text = clip(text, terminal_width > used + 8 ? terminal_width - used : 8);
+      if (last && terminal_width > 0)
+        text = clip(text, terminal_width > used + 8 ? terminal_width - used : 8);
       const size_t width = text_width(text);
       const std::string space(widths[i] > width ? widths[i] - width : 0, ' ');
       if (columns_[i].align == Align::kRight) line += space;

@@ -1,4 +1,5 @@
-// Tables for terminals: columns as wide as their widest cell, the last one cut to the terminal's width. PURE.
+// Tables for terminals: columns as wide as their widest cell, the last one cut to the terminal's
+// width. PURE.
 #ifndef XCE_CLI_TABLE_H_
 #define XCE_CLI_TABLE_H_
 
@@ -19,8 +20,9 @@ size_t text_width(std::string_view text);
 std::string clip(std::string_view text, size_t width);
 
 struct Cell {
-  Cell(std::string text_in, Colour colour_in = Colour::kNone) : text(std::move(text_in)), colour(colour_in) {}  // NOLINT
-  Cell(const char* text_in) : text(text_in) {}  // NOLINT: a cell is a text
+  Cell(std::string text_in, Colour colour_in = Colour::kNone)
+      : text(std::move(text_in)), colour(colour_in) {}  // NOLINT
+  Cell(const char* text_in) : text(text_in) {}          // NOLINT: a cell is a text
   std::string text;
   Colour colour = Colour::kNone;
 };

@@ -87,7 +87,8 @@ void install_signal_handlers() {
   for (int signal : {SIGINT, SIGTERM}) {
     struct sigaction old {};
     ::sigaction(signal, nullptr, &old);
-    if (old.sa_handler != SIG_IGN) ::sigaction(signal, &action, nullptr);  // nohup and & keep what they asked for
+    if (old.sa_handler != SIG_IGN)
+      ::sigaction(signal, &action, nullptr);  // nohup and & keep what they asked for
   }
 }
 
@@ -106,7 +107,8 @@ void sleep_ms(int ms) {
   while (interrupted() == 0) {
     const long long left = end - steady_ms();
     if (left <= 0) return;
-    const timespec nap{0, static_cast<long>(left < 50 ? left : 50) * 1000000};  // a signal may land on another thread
+    const timespec nap{0, static_cast<long>(left < 50 ? left : 50) *
+                              1000000};  // a signal may land on another thread
     ::nanosleep(&nap, nullptr);
   }
 }

@@ -23,8 +23,9 @@ constexpr uint32_t kLogChunkBytes = 256 * 1024;
 
 absl::StatusOr<Page> list(Session& session, const xce_job_filter_t& filter, long long until) {
   xce_job_page_t* page = nullptr;
-  const auto rc = session.follow("cannot follow the job", until,
-                                 [&](xcecli_ctx_t ctx) { return xcecli_joblist(ctx, &filter, &page); });
+  const auto rc = session.follow("cannot follow the job", until, [&](xcecli_ctx_t ctx) {
+    return xcecli_joblist(ctx, &filter, &page);
+  });
   if (!rc.ok()) return rc.status();
   return Page(page);
 }
@@ -50,12 +51,16 @@ absl::StatusOr<bool> check_array(Session& session, const Resolved& target, long 
     filter.after_id = (*page)->next_after_id;
     if (filter.after_id == 0) break;
   }
-  if (tasks == 0) return absl::NotFoundError(absl::StrCat("array ", target.text, " is no longer known to the cluster"));
+  if (tasks == 0)
+    return absl::NotFoundError(
+        absl::StrCat("array ", target.text, " is no longer known to the cluster"));
   return true;
 }
 
-// Asks for up to kIdsPerCall jobs; those that have ended are told and taken out of [begin, end). True: some had.
-absl::StatusOr<bool> check_jobs(Session& session, std::vector<Resolved>* targets, size_t begin, size_t n, long long until,
+// Asks for up to kIdsPerCall jobs; those that have ended are told and taken out of [begin, end).
+// True: some had.
+absl::StatusOr<bool> check_jobs(Session& session, std::vector<Resolved>* targets, size_t begin,
+                                size_t n, long long until,
                                 const std::function<void(const EndedJob&)>& each) {
   std::vector<uint64_t> ids;
   for (size_t i = begin; i < begin + n; ++i) ids.push_back((*targets)[i].id);
@@ -80,11 +85,14 @@ absl::StatusOr<bool> check_jobs(Session& session, std::vector<Resolved>* targets
     return std::find(list.begin(), list.end(), id) != list.end();
   };
   for (uint64_t id : ids) {
-    if (!has(seen, id)) return absl::NotFoundError(absl::StrCat("job ", id, " is no longer known to the cluster"));
+    if (!has(seen, id))
+      return absl::NotFoundError(absl::StrCat("job ", id, " is no longer known to the cluster"));
   }
   const auto first = targets->begin() + static_cast<std::ptrdiff_t>(begin);
   const auto last = first + static_cast<std::ptrdiff_t>(n);
-  targets->erase(std::remove_if(first, last, [&](const Resolved& target) { return has(ended, target.id); }), last);
+  targets->erase(
+      std::remove_if(first, last, [&](const Resolved& target) { return has(ended, target.id); }),
+      last);
   return !ended.empty();
 }
 
@@ -103,19 +111,42 @@ EndedJob ended_job(const xce_job_t& job) {
 
 std::string outcome_words(const EndedJob& job) {
   std::string out = absl::StrCat("Job ", job.text, " ", state_word(job.state));
-  if (job.state == XCE_JOB_FAILED) absl::StrAppend(&out, " with exit code ", exit_code_words(job.exit_code, 0));
+  if (job.state == XCE_JOB_FAILED)
+    absl::StrAppend(&out, " with exit code ", exit_code_words(job.exit_code, 0));
   if (job.run_ms >= 0) absl::StrAppend(&out, " after ", long_duration(job.run_ms));
-  if (job.state != XCE_JOB_COMPLETED && !job.reason.empty()) absl::StrAppend(&out, ": ", printable(job.reason));
+  if (job.state != XCE_JOB_COMPLETED && !job.reason.empty())
+    absl::StrAppend(&out, ": ", printable(job.reason));
   return out;
 }
 
+namespace {
+
+absl::Status still_under_way(const std::vector<Resolved>& targets,
+                             const std::vector<Resolved>& arrays) {
+  const size_t n = targets.size() + arrays.size();
+  const std::string first =
+      absl::StrCat(targets.empty() ? "array " + arrays[0].text : "job " + targets[0].text);
+  return absl::DeadlineExceededError(
+      absl::StrCat(first, n == 1 ? " is" : absl::StrCat(" and ", n - 1, " more are"),
+                   " still under way; wait longer with --timeout"));
+}
+
+}  // namespace
+
 absl::Status wait_for(Session& session, std::vector<Resolved> targets, long long until_steady_ms,
                       const std::function<void(const EndedJob&)>& each) {
+  // What a call cut short by the timeout says is of less use than which jobs are left.
+  const auto words = [&](const absl::Status& status, const std::vector<Resolved>& arrays_left) {
+    const bool timeout = status.code() == absl::StatusCode::kDeadlineExceeded;
+    return timeout ? still_under_way(targets, arrays_left) : status;
+  };
   std::vector<Resolved> arrays;
   for (const Resolved& target : targets) {
     if (target.array) arrays.push_back(target);
   }
-  targets.erase(std::remove_if(targets.begin(), targets.end(), [](const Resolved& t) { return t.array; }), targets.end());
+  targets.erase(
+      std::remove_if(targets.begin(), targets.end(), [](const Resolved& t) { return t.array; }),
+      targets.end());
   int pause_ms = kFirstPauseMs;
   while (true) {
     bool progress = false;
@@ -123,13 +154,13 @@ absl::Status wait_for(Session& session, std::vector<Resolved> targets, long long
       const size_t before = targets.size();
       const size_t n = std::min(kIdsPerCall, before - at);
       const auto some = check_jobs(session, &targets, at, n, until_steady_ms, each);
-      if (!some.ok()) return some.status();
+      if (!some.ok()) return words(some.status(), arrays);
       progress = progress || *some;
       at += n - (before - targets.size());
     }
     for (size_t i = 0; i < arrays.size();) {
       const auto done = check_array(session, arrays[i], until_steady_ms, each);
-      if (!done.ok()) return done.status();
+      if (!done.ok()) return words(done.status(), arrays);
       if (*done) {
         arrays.erase(arrays.begin() + static_cast<std::ptrdiff_t>(i));
         progress = true;
@@ -143,11 +174,7 @@ absl::Status wait_for(Session& session, std::vector<Resolved> targets, long long
     int nap = pause_ms;
     if (until_steady_ms != 0) {
       const long long left = until_steady_ms - steady_ms();
-      if (left <= 0) {
-        return absl::DeadlineExceededError(
-            absl::StrCat(count_words(targets.size() + arrays.size(), "job is", "jobs are"), " still under way (",
-                         targets.empty() ? arrays[0].text : targets[0].text, "); wait longer with --timeout"));
-      }
+      if (left <= 0) return still_under_way(targets, arrays);
       nap = static_cast<int>(std::min<long long>(left, nap));
     }
     sleep_ms(nap);
@@ -161,13 +188,16 @@ absl::Status LogReader::pump(Session& session, bool follow) {
   const std::string what = absl::StrCat("cannot read the output of job ", job_id_);
   while (interrupted() == 0) {
     xce_log_chunk_t* raw = nullptr;
-    const auto op = [&](xcecli_ctx_t ctx) { return xcecli_joblog(ctx, job_id_, stream_, offset_, kLogChunkBytes, &raw); };
+    const auto op = [&](xcecli_ctx_t ctx) {
+      return xcecli_joblog(ctx, job_id_, stream_, offset_, kLogChunkBytes, &raw);
+    };
     const auto rc = follow ? session.follow(what, 0, op) : session.call(what, op);
     if (!rc.ok()) return rc.status();
     const std::unique_ptr<xce_log_chunk_t, Deleter> chunk(raw);
     if (chunk->status != 0) {
-      const std::string detail = chunk->message != nullptr && chunk->message[0] != '\0' ? printable(chunk->message)
-                                                                                         : xce_strerror(chunk->status);
+      const std::string detail = chunk->message != nullptr && chunk->message[0] != '\0'
+                                     ? printable(chunk->message)
+                                     : xce_strerror(chunk->status);
       return absl::Status(code_of(chunk->status), absl::StrCat(what, ": ", detail));
     }
     const std::string_view data(reinterpret_cast<const char*>(chunk->data), chunk->len);
@@ -187,7 +217,8 @@ absl::Status LogReader::pump(Session& session, bool follow) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<EndedJob> follow_job(Session& session, uint64_t job_id, std::vector<LogReader> readers, bool quiet_errors) {
+absl::StatusOr<EndedJob> follow_job(Session& session, uint64_t job_id,
+                                    std::vector<LogReader> readers, bool quiet_errors) {
   bool complained = false;
   uint32_t attempt = 0;
   int pause_ms = kFirstPauseMs;
@@ -197,7 +228,9 @@ absl::StatusOr<EndedJob> follow_job(Session& session, uint64_t job_id, std::vect
     filter.nids = 1;
     const auto page = list(session, filter, 0);
     if (!page.ok()) return page.status();
-    if ((*page)->njobs == 0) return absl::NotFoundError(absl::StrCat("job ", job_id, " is no longer known to the cluster"));
+    if ((*page)->njobs == 0)
+      return absl::NotFoundError(
+          absl::StrCat("job ", job_id, " is no longer known to the cluster"));
     const xce_job_t& job = (*page)->jobs[0];
     if (job.attempt != attempt) {  // started anew: its output begins again
       if (attempt != 0) {

@@ -24,8 +24,9 @@ struct EndedJob {
   std::string reason;
 };
 
-// Waits until every target has ended and tells `each` of each job in the order in which they end (an array's tasks
-// together, when all have ended). until_steady_ms 0: for ever; DeadlineExceeded when it passes, Cancelled on a signal.
+// Waits until every target has ended and tells `each` of each job in the order in which they end
+// (an array's tasks together, when all have ended). until_steady_ms 0: for ever; DeadlineExceeded
+// when it passes, Cancelled on a signal.
 absl::Status wait_for(Session& session, std::vector<Resolved> targets, long long until_steady_ms,
                       const std::function<void(const EndedJob&)>& each);
 
@@ -37,10 +38,11 @@ std::string outcome_words(const EndedJob& job);
 // Copies a job's output to a descriptor of this process as it grows.
 class LogReader {
  public:
-  LogReader(uint64_t job_id, xce_stream_t stream, int fd) : job_id_(job_id), stream_(stream), fd_(fd) {}
+  LogReader(uint64_t job_id, xce_stream_t stream, int fd)
+      : job_id_(job_id), stream_(stream), fd_(fd) {}
 
-  // Copies what is there. True: the end of what there is now; false: interrupted or more may be had at once. follow: an
-  // outage is waited for.
+  // Copies what is there. True: the end of what there is now; false: interrupted or more may be had
+  // at once. follow: an outage is waited for.
   absl::Status pump(Session& session, bool follow);
   uint64_t offset() const { return offset_; }
   void restart() { offset_ = 0; }
@@ -52,9 +54,10 @@ class LogReader {
   uint64_t offset_ = 0;
 };
 
-// Copies output as it grows until the job has ended and all was copied; then tells how it ended. quiet_errors: output
-// that cannot be read is complained of once, and the wait goes on.
-absl::StatusOr<EndedJob> follow_job(Session& session, uint64_t job_id, std::vector<LogReader> readers, bool quiet_errors);
+// Copies output as it grows until the job has ended and all was copied; then tells how it ended.
+// quiet_errors: output that cannot be read is complained of once, and the wait goes on.
+absl::StatusOr<EndedJob> follow_job(Session& session, uint64_t job_id,
+                                    std::vector<LogReader> readers, bool quiet_errors);
 
 }  // namespace xce::cli
 

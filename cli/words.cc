@@ -16,7 +16,8 @@ std::string coarse(int64_t seconds) {
   return absl::StrCat(seconds / 86400, "d");
 }
 
-// Length of the UTF-8 sequence that starts at text[i], or 0 when it is broken or a control character.
+// Length of the UTF-8 sequence that starts at text[i], or 0 when it is broken or a control
+// character.
 size_t sequence_length(std::string_view text, size_t i) {
   const unsigned char c = static_cast<unsigned char>(text[i]);
   if (c < 0x80) return c >= 0x20 && c != 0x7f ? 1 : 0;
@@ -25,7 +26,8 @@ size_t sequence_length(std::string_view text, size_t i) {
   for (size_t k = 1; k < n; ++k) {
     if ((static_cast<unsigned char>(text[i + k]) & 0xc0) != 0x80) return 0;
   }
-  if (c == 0xc2 && static_cast<unsigned char>(text[i + 1]) < 0xa0) return 0;  // C1 control characters
+  if (c == 0xc2 && static_cast<unsigned char>(text[i + 1]) < 0xa0)
+    return 0;  // C1 control characters
   return n;
 }
 
@@ -56,14 +58,15 @@ std::string iso_time(int64_t time_ms) {
   const int64_t day = doy - (153 * mp + 2) / 5 + 1;
   const int64_t month = mp < 10 ? mp + 3 : mp - 9;
   const int64_t year = yoe + era * 400 + (month <= 2 ? 1 : 0);
-  return absl::StrFormat("%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", year, month, day, ms / 3600000, ms / 60000 % 60,
-                         ms / 1000 % 60, ms % 1000);
+  return absl::StrFormat("%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", year, month, day, ms / 3600000,
+                         ms / 60000 % 60, ms / 1000 % 60, ms % 1000);
 }
 
 std::string clock_duration(int64_t ms) {
   const int64_t s = std::max<int64_t>(ms, 0) / 1000;
   const int64_t days = s / 86400;
-  if (days > 0) return absl::StrFormat("%d-%02d:%02d:%02d", days, s / 3600 % 24, s / 60 % 60, s % 60);
+  if (days > 0)
+    return absl::StrFormat("%d-%02d:%02d:%02d", days, s / 3600 % 24, s / 60 % 60, s % 60);
   if (s >= 3600) return absl::StrFormat("%d:%02d:%02d", s / 3600, s / 60 % 60, s % 60);
   return absl::StrFormat("%d:%02d", s / 60, s % 60);
 }
@@ -71,10 +74,12 @@ std::string clock_duration(int64_t ms) {
 std::string long_duration(int64_t ms) {
   if (ms < 1000) return absl::StrCat(std::max<int64_t>(ms, 0), " ms");
   if (ms < 60000) {
-    return ms % 1000 < 100 ? absl::StrCat(ms / 1000, " s") : absl::StrFormat("%d.%d s", ms / 1000, ms % 1000 / 100);
+    return ms % 1000 < 100 ? absl::StrCat(ms / 1000, " s")
+                           : absl::StrFormat("%d.%d s", ms / 1000, ms % 1000 / 100);
   }
   const auto two = [](int64_t a, const char* unit_a, int64_t b, const char* unit_b) {
-    return b == 0 ? absl::StrCat(a, " ", unit_a) : absl::StrCat(a, " ", unit_a, " ", b, " ", unit_b);
+    return b == 0 ? absl::StrCat(a, " ", unit_a)
+                  : absl::StrCat(a, " ", unit_a, " ", b, " ", unit_b);
   };
   const int64_t s = ms / 1000;
   if (s < 3600) return two(s / 60, "min", s % 60, "s");
@@ -93,15 +98,18 @@ std::string memory_words(uint64_t mb) {
     scale = 1024;
   }
   const uint64_t tenths = (mb * 10 + scale / 2) / scale;
-  return tenths % 10 == 0 ? absl::StrCat(tenths / 10, unit) : absl::StrCat(tenths / 10, ".", tenths % 10, unit);
+  return tenths % 10 == 0 ? absl::StrCat(tenths / 10, unit)
+                          : absl::StrCat(tenths / 10, ".", tenths % 10, unit);
 }
 
 std::string exit_code_words(int exit_code, uint32_t exit_signal) {
-  if (exit_signal != 0) return absl::StrCat(exit_code, " (killed by ", signal_name(exit_signal), ")");
+  if (exit_signal != 0)
+    return absl::StrCat(exit_code, " (killed by ", signal_name(exit_signal), ")");
   if (exit_code == 127) return "127 (command not found)";
   if (exit_code == 126) return "126 (command could not be executed)";
   if (exit_code > 128 && exit_code <= 192) {
-    return absl::StrCat(exit_code, " (as after ", signal_name(static_cast<uint32_t>(exit_code - 128)), ")");
+    return absl::StrCat(exit_code, " (as after ",
+                        signal_name(static_cast<uint32_t>(exit_code - 128)), ")");
   }
   return absl::StrCat(exit_code);
 }

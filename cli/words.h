@@ -18,11 +18,13 @@ std::string clock_duration(int64_t ms);
 std::string long_duration(int64_t ms);
 // "512M", "2G", "1.5G".
 std::string memory_words(uint64_t mb);
-// "0", "3", "137 (killed by SIGKILL)", "127 (command not found)", "126 (command could not be executed)".
+// "0", "3", "137 (killed by SIGKILL)", "127 (command not found)", "126 (command could not be
+// executed)".
 std::string exit_code_words(int exit_code, uint32_t exit_signal);
 // "1 job", "3 jobs".
 std::string count_words(uint64_t n, std::string_view one, std::string_view many);
-// Control characters and broken UTF-8 become '?': nothing that a job is called may steer a terminal.
+// Control characters and broken UTF-8 become '?': nothing that a job is called may steer a
+// terminal.
 std::string printable(std::string_view text);
 // "0-4,7,9-10" for ascending numbers.
 class RangeWriter {

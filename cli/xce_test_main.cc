@@ -1,8 +1,7 @@
-// xce_test: the REPL of the failover specs. On a terminal with line editing; else commands come on standard input, one a
-// line, and the exit code is 1 when one of them failed.
-#include <unistd.h>
-
+// xce_test: the REPL of the failover specs. On a terminal with line editing; else commands come on
+// standard input, one a line, and the exit code is 1 when one of them failed.
 #include <editline/readline.h>  // libedit
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdlib>
@@ -44,18 +43,23 @@ void run_interactively(Repl* repl) {
 }
 
 int run_main(int argc, char** argv) {
-  CLI::App app("The REPL of the failover specs: one libxce call a line, one line of answer.", "xce_test");
+  CLI::App app("The REPL of the failover specs: one libxce call a line, one line of answer.",
+               "xce_test");
   std::string masters, timeout = "10000";
   std::vector<std::string> commands;
   app.add_option("--masters", masters, "controllers; as for xce")->type_name("HOST:PORT,...");
-  app.add_option("--timeout", timeout, "deadline of each call, in milliseconds (default 10000)")->type_name("MS");
-  app.add_option("-c,--command", commands, "run this and leave; may be given again")->type_name("LINE")->expected(1)
+  app.add_option("--timeout", timeout, "deadline of each call, in milliseconds (default 10000)")
+      ->type_name("MS");
+  app.add_option("-c,--command", commands, "run this and leave; may be given again")
+      ->type_name("LINE")
+      ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   app.set_version_flag("--version", std::string("xce_test ") + kVersion);
-  app.footer("Examples:\n"
-             "  xce_test --masters a:9990,b:9990,c:9990\n"
-             "  printf 'jobsub -- sleep 1\\njoblist\\n' | xce_test\n"
-             "Type help for the commands. Exit code 1: a command failed; 2: usage.");
+  app.footer(
+      "Examples:\n"
+      "  xce_test --masters a:9990,b:9990,c:9990\n"
+      "  printf 'jobsub -- sleep 1\\njoblist\\n' | xce_test\n"
+      "Type help for the commands. Exit code 1: a command failed; 2: usage.");
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {
