@@ -64,6 +64,7 @@ int main(int argc, char** argv) {
   options->service.first_query_id = random_u64() >> 1;
   options->service.operator_uid = geteuid();
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);  // a write over a size limit is an error to report, not a reason to die
 
   xce::service::Daemon daemon(*std::move(options));
   const absl::Status status = daemon.start();

@@ -136,6 +136,7 @@ int run(const Flags& flags) {
   sigaddset(&signals, SIGINT);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);  // before any thread: only Watch takes them
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);  // a write over a size limit is an error to report, not a reason to die
 
   xce_client_config_t config;
   if (!make_config(flags, &config)) return 2;

@@ -126,6 +126,7 @@ int run(Options options) {
   for (int sig : {SIGTERM, SIGINT, SIGUSR2}) sigaddset(&signals, sig);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN);  // a write over a size limit is an error to report, not a reason to die
   if (geteuid() == 0)
     spdlog::warn(
         "running as root: until users are authenticated, every job runs as root, whoever submitted "

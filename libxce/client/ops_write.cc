@@ -22,14 +22,16 @@ int accept_submitted(Reply reply, xce_submitted_t* out) {
   return 0;
 }
 
-int notify_one(xcecli_ctx_t ctx, uint64_t instance, const xce_report_t* report, xce_notify_kind_t kind) {
+int notify_one(xcecli_ctx_t ctx, uint64_t instance, const xce_report_t* report,
+               xce_notify_kind_t kind) {
   if (report == nullptr) return -EINVAL;
   xce_report_t copy = *report;
   copy.kind = kind;
   return xcecli_notify(ctx, instance, &copy, 1);
 }
 
-int control(xcecli_ctx_t ctx, const uint64_t* ids, size_t nids, const std::function<void(wire::JobCtrl::Builder)>& fill) {
+int control(xcecli_ctx_t ctx, const uint64_t* ids, size_t nids,
+            const std::function<void(wire::JobCtrl::Builder)>& fill) {
   if (ids == nullptr && nids > 0) return -EINVAL;
   return write(
       ctx,
@@ -49,7 +51,8 @@ using namespace xce::client;  // NOLINT: the C ABI below is a thin skin over it
 
 extern "C" {
 
-int xcecli_join(xcecli_ctx_t ctx, xce_host_role_t role, const xce_host_attrs_t* host, uint64_t instance, xce_joined_t* out) {
+int xcecli_join(xcecli_ctx_t ctx, xce_host_role_t role, const xce_host_attrs_t* host,
+                uint64_t instance, xce_joined_t* out) {
   return write(
       ctx,
       [&](Op op) {
@@ -61,14 +64,26 @@ int xcecli_join(xcecli_ctx_t ctx, xce_host_role_t role, const xce_host_attrs_t* 
       [&](Reply reply) {
         if (!reply.getBody().isJoined()) return kWrongAnswer;
         const auto from = reply.getBody().getJoined();
-        if (out != nullptr) *out = {from.getRevision(), from.getEpoch(), from.getOutboxApplied(), from.getActive()};
+        if (out != nullptr)
+          *out = {from.getRevision(), from.getEpoch(), from.getOutboxApplied(), from.getActive()};
         return 0;
       });
 }
 
 int xcecli_jobsub(xcecli_ctx_t ctx, const xce_job_spec_t* spec, xce_submitted_t* out) {
-  if (ctx == nullptr || spec == nullptr || spec->script_len > XCE_MAX_SCRIPT_BYTES) return -EINVAL;
-  if ((spec->script == nullptr && spec->script_len > 0) || (spec->args == nullptr && spec->nargs > 0)) return -EINVAL;
+  if (ctx == nullptr || spec == nullptr) return -EINVAL;
+  if (spec->script_len > XCE_MAX_SCRIPT_BYTES) {
+    *last_error() = xce_error_t{};
+    last_error()->status = -E_XCE_INVALID;
+    last_error()->outcome = XCE_NOT_APPLIED;
+    std::snprintf(last_error()->message, sizeof last_error()->message,
+                  "the script has %zu bytes, the limit is %d: put the data in a file that the job reads",
+                  spec->script_len, XCE_MAX_SCRIPT_BYTES);
+    return -E_XCE_INVALID;
+  }
+  if ((spec->script == nullptr && spec->script_len > 0) ||
+      (spec->args == nullptr && spec->nargs > 0))
+    return -EINVAL;
   const uint64_t hash = body_hash(*spec);
   xce_submitted_t submitted = {};
   Operation op;
@@ -79,15 +94,16 @@ int xcecli_jobsub(xcecli_ctx_t ctx, const xce_job_spec_t* spec, xce_submitted_t*
     job.setBodyHash(hash);
     if (spec->submit_key == nullptr || spec->submit_key[0] == '\0') {
       char key[80];
-      std::snprintf(key, sizeof key, "xce-%016" PRIx64 "%016" PRIx64 "-%" PRIu64, ctx->client_id()[0], ctx->client_id()[1],
-                    op.op_seq);
+      std::snprintf(key, sizeof key, "xce-%016" PRIx64 "%016" PRIx64 "-%" PRIu64,
+                    ctx->client_id()[0], ctx->client_id()[1], op.op_seq);
       job.setSubmitKey(key);
     }
   };
   op.accept = [&](Reply reply) { return accept_submitted(reply, &submitted); };
   int rc = ctx->run(&op);
   if (rc == -E_XCE_DUP_JOB && op.dup.existing && op.maybe_applied) {
-    submitted = op.dup;  // an earlier attempt of this very call made that job: the bodies are the same
+    submitted =
+        op.dup;  // an earlier attempt of this very call made that job: the bodies are the same
     last_error()->status = rc = 0;
     last_error()->outcome = XCE_APPLIED;
   }
@@ -95,8 +111,8 @@ int xcecli_jobsub(xcecli_ctx_t ctx, const xce_job_spec_t* spec, xce_submitted_t*
   return rc;
 }
 
-int xcecli_jobctrl(xcecli_ctx_t ctx, const uint64_t* ids, size_t nids, xce_jobctrl_action_t action, uint32_t signal,
-                   bool whole_array) {
+int xcecli_jobctrl(xcecli_ctx_t ctx, const uint64_t* ids, size_t nids, xce_jobctrl_action_t action,
+                   uint32_t signal, bool whole_array) {
   return control(ctx, ids, nids, [&](xce::wire::JobCtrl::Builder to) {
     to.setAction(static_cast<xce::wire::JobAction>(action));
     to.setSignal(signal);
@@ -104,7 +120,8 @@ int xcecli_jobctrl(xcecli_ctx_t ctx, const uint64_t* ids, size_t nids, xce_jobct
   });
 }
 
-int xcecli_jobmodify(xcecli_ctx_t ctx, const uint64_t* ids, size_t nids, const xce_job_spec_t* fields, uint32_t mask) {
+int xcecli_jobmodify(xcecli_ctx_t ctx, const uint64_t* ids, size_t nids,
+                     const xce_job_spec_t* fields, uint32_t mask) {
   if (fields == nullptr) return -EINVAL;
   return control(ctx, ids, nids, [&](xce::wire::JobCtrl::Builder to) {
     to.setAction(xce::wire::JobAction::MODIFY);
@@ -125,7 +142,8 @@ int xcecli_queuectrl(xcecli_ctx_t ctx, xce_queue_action_t action, const xce_queu
       accept_affected);
 }
 
-int xcecli_hostctrl(xcecli_ctx_t ctx, xce_host_action_t action, const char* host, const char* reason) {
+int xcecli_hostctrl(xcecli_ctx_t ctx, xce_host_action_t action, const char* host,
+                    const char* reason) {
   if (host == nullptr) return -EINVAL;
   return write(
       ctx,
@@ -140,7 +158,8 @@ int xcecli_hostctrl(xcecli_ctx_t ctx, xce_host_action_t action, const char* host
 
 int xcecli_update_resvals(xcecli_ctx_t ctx, const xce_gres_t* gres, size_t n) {
   if (gres == nullptr && n > 0) return -EINVAL;
-  return write(ctx, [&](Op op) { put_gres(gres, n, op.initUpdateResvals(static_cast<unsigned>(n))); });
+  return write(ctx,
+               [&](Op op) { put_gres(gres, n, op.initUpdateResvals(static_cast<unsigned>(n))); });
 }
 
 int xcecli_runtask(xcecli_ctx_t ctx, uint64_t job_id, const char* const* args, size_t nargs) {
@@ -153,7 +172,8 @@ int xcecli_runtask(xcecli_ctx_t ctx, uint64_t job_id, const char* const* args, s
   });
 }
 
-int xcecli_jobdispatch(xcecli_ctx_t ctx, uint64_t epoch, const xce_dispatch_t* items, size_t n, int* item_status) {
+int xcecli_jobdispatch(xcecli_ctx_t ctx, uint64_t epoch, const xce_dispatch_t* items, size_t n,
+                       int* item_status) {
   if (items == nullptr || n == 0) return -EINVAL;
   return write(
       ctx,
@@ -166,19 +186,22 @@ int xcecli_jobdispatch(xcecli_ctx_t ctx, uint64_t epoch, const xce_dispatch_t* i
           item.setJobId(items[i].job_id);
           item.setAttempt(items[i].attempt);
           auto allocs = item.initAllocs(static_cast<unsigned>(items[i].nallocs));
-          for (size_t a = 0; a < items[i].nallocs; ++a) put_alloc(items[i].allocs[a], allocs[static_cast<unsigned>(a)]);
+          for (size_t a = 0; a < items[i].nallocs; ++a)
+            put_alloc(items[i].allocs[a], allocs[static_cast<unsigned>(a)]);
         }
       },
       [&](Reply reply) {
         if (!reply.getBody().isDispatched()) return kWrongAnswer;
         const auto fates = reply.getBody().getDispatched();
         if (fates.size() != n) return kWrongAnswer;
-        for (unsigned i = 0; item_status != nullptr && i < fates.size(); ++i) item_status[i] = fates[i];
+        for (unsigned i = 0; item_status != nullptr && i < fates.size(); ++i)
+          item_status[i] = fates[i];
         return 0;
       });
 }
 
-int xcecli_set_pend_reason(xcecli_ctx_t ctx, uint64_t epoch, const xce_pend_reason_t* items, size_t n) {
+int xcecli_set_pend_reason(xcecli_ctx_t ctx, uint64_t epoch, const xce_pend_reason_t* items,
+                           size_t n) {
   if (items == nullptr || n == 0) return -EINVAL;
   return write(ctx, [&](Op op) {
     auto to = op.initSetPendReason();
@@ -197,12 +220,14 @@ int xcecli_schedadmin(xcecli_ctx_t ctx, const char* command, char* out, size_t l
       ctx, [&](Op op) { op.setSchedAdmin(command); },
       [&](Reply reply) {
         if (out != nullptr && len > 0)
-          std::snprintf(out, len, "%s", reply.getBody().isText() ? reply.getBody().getText().cStr() : "");
+          std::snprintf(out, len, "%s",
+                        reply.getBody().isText() ? reply.getBody().getText().cStr() : "");
         return 0;
       });
 }
 
-int xcecli_memberctrl(xcecli_ctx_t ctx, xce_member_action_t action, uint64_t node_id, const char* host, uint16_t port) {
+int xcecli_memberctrl(xcecli_ctx_t ctx, xce_member_action_t action, uint64_t node_id,
+                      const char* host, uint16_t port) {
   return write(ctx, [&](Op op) {
     auto to = op.initMemberCtrl();
     to.setAction(static_cast<xce::wire::MemberAction>(action));
@@ -212,7 +237,8 @@ int xcecli_memberctrl(xcecli_ctx_t ctx, xce_member_action_t action, uint64_t nod
   });
 }
 
-// ---- without a reply -------------------------------------------------------------------------------------------
+// ---- without a reply
+// -------------------------------------------------------------------------------------------
 
 int xcecli_notify(xcecli_ctx_t ctx, uint64_t instance, const xce_report_t* reports, size_t n) {
   if (ctx == nullptr || reports == nullptr || n == 0) return -EINVAL;
