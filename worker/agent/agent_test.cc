@@ -376,6 +376,22 @@ TEST_F(AgentTest, ManyJobsAtOnce) {
   }
 }
 
+TEST_F(AgentTest, ControllersThatLostEverythingAreServedAnew) {
+  daemon_->link.dispatch(1, 1, {"true"}, data_);
+  ASSERT_TRUE(reaches(1, JobState::kCompleted));
+  ASSERT_TRUE(job_dirs_gone());
+  with_cluster([&] {
+    cluster_.jobs.clear();
+    cluster_.applied.clear();
+    cluster_.outbox_applied = cluster_.index = 0;
+  });
+  daemon_->link.reconnect(true);
+  ASSERT_TRUE(eventually([&] { return daemon_->connector.joined_generation() == 2; }));
+  daemon_->link.dispatch(1, 1, {"true"}, data_);
+  EXPECT_TRUE(reaches(1, JobState::kCompleted));
+  EXPECT_EQ(reports(1), "SF");
+}
+
 TEST_F(AgentTest, AnotherClustersJobsAreNotMixed) {
   ASSERT_TRUE(eventually([&] { return joins() > 0; }));
   daemon_.reset();

@@ -154,7 +154,7 @@ bool Connector::join() {
     if (link_->generation() != generation || reconnects_ != reconnects) continue;
     spdlog::info("xcecd ready on {}: joined controller {} at revision {}", options_.host.name,
                  link_->current_master(), answer.revision);
-    supervisor_->rebase(answer.outbox_applied);
+    supervisor_->joined(answer.outbox_applied, answer.revision);
     joined_reconnects_ = reconnects;
     joined_generation_ = generation;
     reconciled_ = false;

@@ -115,7 +115,7 @@ void Supervisor::observe(Job job) { post(Event(Observed{std::move(job)})); }
 void Supervisor::disown(Key key, std::string why) { post(Event(Disowned{key, std::move(why)})); }
 void Supervisor::disown_all(JobId job, std::string why) { post(DisownAll{job, std::move(why)}); }
 void Supervisor::confirm(uint64_t seq) { post(ConfirmUpTo{seq}); }
-void Supervisor::rebase(uint64_t applied) { post(RebaseTo{applied}); }
+void Supervisor::joined(uint64_t applied, uint64_t revision) { post(JoinedAt{applied, revision}); }
 
 std::vector<Key> Supervisor::alive() const {
   std::vector<Key> keys;
@@ -181,15 +181,27 @@ void Supervisor::handle_inputs() {
       }
     } else if (auto* confirmed = std::get_if<ConfirmUpTo>(&input)) {
       confirm_now(confirmed->seq);
-    } else if (auto* rebase = std::get_if<RebaseTo>(&input)) {
-      confirm_now(rebase->applied);
-      outbox_->rebase(rebase->applied);
+    } else if (auto* joined = std::get_if<JoinedAt>(&input)) {
+      joined_now(*joined);
     }
   }
 }
 
 void Supervisor::confirm_now(uint64_t seq) {
   for (Key key : outbox_->confirm(seq)) step(FinalConfirmed{key});
+}
+
+void Supervisor::joined_now(const JoinedAt& joined) {
+  if (joined.revision < revision_ || joined.applied < outbox_->confirmed()) {
+    spdlog::warn(
+        "the controllers have lost their past (revision {}, was {}): the numbers of jobs and "
+        "reports start anew",
+        joined.revision, revision_);
+    step(ControllersReset{});
+  }
+  revision_ = joined.revision;
+  confirm_now(joined.applied);
+  outbox_->rebase(joined.applied);
 }
 
 void Supervisor::step(const Event& event) {
@@ -203,9 +215,13 @@ void Supervisor::step(const Event& event) {
 
 void Supervisor::act(const Action& action) {
   if (auto* l = std::get_if<Launch>(&action)) {
+    spdlog::debug("job {} (attempt {}) is launched", l->key.job, l->key.attempt);
     launch(*l);
   } else if (auto* send = std::get_if<Send>(&action)) {
-    outbox_->add_report(send->report);
+    const Report& report = send->report;
+    spdlog::debug("job {} (attempt {}): report {} {} {}", report.job, report.attempt,
+                  static_cast<int>(report.kind), name_of(report.outcome), report.message);
+    outbox_->add_report(report);
   } else if (auto* order = std::get_if<Order>(&action)) {
     send_order(*order);
   } else if (auto* remove = std::get_if<Remove>(&action)) {
@@ -234,7 +250,10 @@ void Supervisor::send_order(const Order& order) {
     const LocalJob* job = lifecycle_.find(order.key);
     if (job == nullptr || job->phase == Phase::kEnded) return;
   }
-  if (!store_.send(order).ok())
+  auto earlier = [&](const Order& other) { return other.key == order.key; };
+  const bool wait =
+      std::any_of(unsent_.begin(), unsent_.end(), earlier);  // orders keep their order
+  if (wait || !store_.send(order).ok())
     unsent_.push_back(order);  // tried again until it is taken or the job has ended
 }
 

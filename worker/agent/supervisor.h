@@ -60,7 +60,8 @@ class Supervisor {
   void disown(Key key, std::string why);
   void disown_all(JobId job, std::string why);
   void confirm(uint64_t seq);
-  void rebase(uint64_t applied);
+  // After a join: the last report that the controller has applied, and the revision it is at.
+  void joined(uint64_t applied, uint64_t revision);
 
   // Attempts that have not ended.
   std::vector<Key> alive() const;
@@ -80,10 +81,10 @@ class Supervisor {
   struct ConfirmUpTo {
     uint64_t seq;
   };
-  struct RebaseTo {
-    uint64_t applied;
+  struct JoinedAt {
+    uint64_t applied, revision;
   };
-  using Input = std::variant<Event, DisownAll, ConfirmUpTo, RebaseTo>;
+  using Input = std::variant<Event, DisownAll, ConfirmUpTo, JoinedAt>;
 
   void post(Input input);
   void turn();
@@ -93,6 +94,7 @@ class Supervisor {
   void launch(const Launch& launch);
   void send_order(const Order& order);
   void confirm_now(uint64_t seq);
+  void joined_now(const JoinedAt& joined);
 
   void adopt_jobs();
   void adopt(Key key, const std::map<Key, Outbox::LaunchState>& launches);
@@ -121,6 +123,7 @@ class Supervisor {
   std::vector<Key> to_remove_;  // directories of no more use
   std::vector<Order> unsent_;   // orders that no shepherd took yet
   bool outbox_failing_ = false;
+  uint64_t revision_ = 0;  // highest that a join has told
   int64_t next_look_ms_ = 0;
 
   mutable absl::Mutex mutex_;

@@ -271,6 +271,12 @@ void Lifecycle::on(const FinalConfirmed& event, int64_t, Actions* out) {
   out->push_back(Remove{event.key});
 }
 
+void Lifecycle::on(const ControllersReset&, int64_t, Actions*) {
+  tombstones_.clear();
+  tombstone_order_.clear();
+  for (auto& [key, local] : jobs_) local.modify_index = 0;
+}
+
 void Lifecycle::forget(Key key) {
   jobs_.erase(key);
   auto [it, added] = tombstones_.emplace(key.job, key.attempt);

@@ -90,12 +90,13 @@ struct Vanished {  // the shepherd is dead and left no last word, or never came 
   JobState outcome = JobState::kLost;
   std::string message;
 };
-struct FinalConfirmed {  // the controller has applied the last report of this attempt
+struct ControllersReset {};  // they lost their past: what was remembered of ended jobs is void
+struct FinalConfirmed {      // the controller has applied the last report of this attempt
   Key key;
 };
 
 using Event = std::variant<Observed, Disowned, Found, Started, Suspended, Resumed, Exited, Vanished,
-                           FinalConfirmed>;
+                           FinalConfirmed, ControllersReset>;
 
 // ---- actions
 // -----------------------------------------------------------------------------------------------------
@@ -161,6 +162,7 @@ class Lifecycle {
   void on(const Exited& event, int64_t now_ms, Actions* out);
   void on(const Vanished& event, int64_t now_ms, Actions* out);
   void on(const FinalConfirmed& event, int64_t now_ms, Actions* out);
+  void on(const ControllersReset& event, int64_t now_ms, Actions* out);
 
   void observe_unknown(const Job& job, int64_t now_ms, Actions* out);
   void observe_known(Key key, LocalJob* local, const Job& job, Actions* out);

@@ -97,6 +97,14 @@ TEST_F(Story, ADispatchSeenTwiceStartsNothing) {
   EXPECT_EQ(tell(Observed{job(JobState::kRunning)}), "");
 }
 
+TEST_F(Story, NewControllersMayUseOldNumbers) {
+  run_to_running();
+  exited();
+  tell(FinalConfirmed{k17});
+  EXPECT_EQ(tell(ControllersReset{}), "");
+  EXPECT_EQ(tell(Observed{job(JobState::kStarting)}), "launch 17.1");
+}
+
 TEST_F(Story, ALowerAttemptIsIgnored) {
   EXPECT_EQ(tell(Observed{job(JobState::kStarting, 3)}), "launch 17.3");
   EXPECT_EQ(tell(Observed{job(JobState::kStarting, 2)}), "");
