@@ -1,5 +1,5 @@
-// Memory of one result: everything that a C struct points to lives in one arena, which one free lets go.
-// No thread of its own; one thread at a time.
+// Memory of one result: everything that a C struct points to lives in one arena, which one free
+// lets go. No thread of its own; one thread at a time.
 #ifndef XCE_LIBXCE_CLIENT_ARENA_H_
 #define XCE_LIBXCE_CLIENT_ARENA_H_
 

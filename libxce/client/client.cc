@@ -14,8 +14,11 @@ bool usable(const xce_client_config_t& c) {
     if (c.masters[i][0] == '\0' || c.master_ports[i] == 0) return false;
     if (std::memchr(c.masters[i], '\0', sizeof c.masters[i]) == nullptr) return false;
   }
-  if (std::memchr(c.name, '\0', sizeof c.name) == nullptr || std::memchr(c.user, '\0', sizeof c.user) == nullptr) return false;
-  if (c.role < HostRole_none || c.role > HostRole_controller || c.call_deadline_ms < 0) return false;
+  if (std::memchr(c.name, '\0', sizeof c.name) == nullptr ||
+      std::memchr(c.user, '\0', sizeof c.user) == nullptr)
+    return false;
+  if (c.role < HostRole_none || c.role > HostRole_controller || c.call_deadline_ms < 0)
+    return false;
   const xce_retry_config_t& r = c.retry;
   return r.max_retries >= 0 && r.initial_delay_ms >= 0 && r.max_delay_ms >= 0 && r.multiplier >= 0;
 }
@@ -57,6 +60,9 @@ void xcecli_ctx_free(xcecli_ctx_t ctx) { delete ctx; }
 
 int xcecli_set_reconnect_handler(xcecli_ctx_t ctx, xcecli_reconnect_cb cb, void* arg) {
   return ctx == nullptr ? -EINVAL : ctx->set_reconnect_handler(cb, arg);
+}
+int xcecli_set_disconnect_handler(xcecli_ctx_t ctx, xcecli_disconnect_cb cb, void* arg) {
+  return ctx == nullptr ? -EINVAL : ctx->set_disconnect_handler(cb, arg);
 }
 int xcecli_set_push_handler(xcecli_ctx_t ctx, xcecli_push_cb cb, void* arg) {
   return ctx == nullptr ? -EINVAL : ctx->set_push_handler(cb, arg);

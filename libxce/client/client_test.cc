@@ -1,116 +1,22 @@
-// The whole client against scripted controllers on real loopback sockets.
+// The whole client against scripted controllers on real loopback sockets: what a call comes to.
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
-#include <chrono>
 #include <cstring>
+#include <memory>
 #include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "libxce/client/testing/mock_master.h"
+#include "libxce/client/testing/client_fixture.h"
 #include "xce/client.h"
 
 namespace xce::client {
 namespace {
-
-using Which = wire::Op::Which;
-
-int64_t clock_ms() {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-Answer status(int value) {
-  Answer a;
-  a.status = value;
-  return a;
-}
-
-Answer redirect_to(uint16_t port) {
-  Answer a = status(E_XCE_REDIRECT);
-  a.redirect_host = "127.0.0.1";
-  a.redirect_port = port;
-  return a;
-}
-
-Answer act(Answer::Do what) {
-  Answer a;
-  a.action = what;
-  return a;
-}
-
-Answer serve(const Seen&) { return Answer(); }
-
-// A context of candidates on these ports, freed at the end.
-class Client {
- public:
-  explicit Client(std::vector<uint16_t> ports, int deadline_ms = 5000, int max_retries = 20) {
-    xce_client_config_t config;
-    xce_client_config_init(&config);
-    config.nmasters = static_cast<int>(ports.size());
-    for (size_t i = 0; i < ports.size(); ++i) {
-      std::strcpy(config.masters[i], "127.0.0.1");
-      config.master_ports[i] = ports[i];
-    }
-    config.call_deadline_ms = deadline_ms;
-    config.retry.max_retries = max_retries;
-    config.retry.initial_delay_ms = 2;
-    EXPECT_EQ(xcecli_ctx_init(&ctx_, &config), 0);
-  }
-  ~Client() { xcecli_ctx_free(ctx_); }
-  operator xcecli_ctx_t() const { return ctx_; }  // NOLINT: reads as the C API does
-
-  int submit(xce_submitted_t* out = nullptr, const char* key = nullptr) {
-    const char* args[] = {"true"};
-    xce_job_spec_t spec;
-    xce_job_spec_init(&spec);
-    spec.args = args;
-    spec.nargs = 1;
-    spec.submit_key = key;
-    return xcecli_jobsub(ctx_, &spec, out);
-  }
-  int list() {
-    xce_job_page_t* page = nullptr;
-    const int rc = xcecli_joblist(ctx_, nullptr, &page);
-    xce_free_job_page(page);
-    return rc;
-  }
-
- private:
-  xcecli_ctx_t ctx_ = nullptr;
-};
-
-xce_error_t error() {
-  xce_error_t e;
-  xcecli_last_error(&e);
-  return e;
-}
-
-// Log lines of libxce while it lives.
-class LogLines {
- public:
-  LogLines() { xce_set_log_callback(&LogLines::take, this); }
-  ~LogLines() { xce_set_log_callback(nullptr, nullptr); }
-  bool has(xce_log_level_t level, const std::string& text) {
-    std::lock_guard<std::mutex> lock(mu_);
-    for (const auto& [l, line] : lines_)
-      if (l == level && line.find(text) != std::string::npos) return true;
-    return false;
-  }
-
- private:
-  static void take(xce_log_level_t level, const char* line, void* arg) {
-    auto* self = static_cast<LogLines*>(arg);
-    std::lock_guard<std::mutex> lock(self->mu_);
-    self->lines_.emplace_back(level, line);
-  }
-  std::mutex mu_;
-  std::vector<std::pair<xce_log_level_t, std::string>> lines_;
-};
 
 TEST(Client, HelloSubmitList) {
   MockMaster master(serve);
@@ -169,7 +75,8 @@ TEST(Client, RedirectToANodeOutsideTheList) {
 }
 
 TEST(Client, StandbyAnswerToARequestRotates) {
-  MockMaster old_primary([&](const Seen& s) { return s.which == Which::HELLO ? Answer() : status(E_XCE_STANDBY); });
+  MockMaster old_primary(
+      [&](const Seen& s) { return s.which == Which::HELLO ? Answer() : status(E_XCE_STANDBY); });
   MockMaster primary(serve);
   Client client({old_primary.port(), primary.port()});
   xcecli_start(client);
@@ -183,7 +90,8 @@ TEST(Client, StandbyAnswerToARequestRotates) {
 
 TEST(Client, NoMasterThenSuccess) {
   std::atomic<int> refusals{5};
-  MockMaster master([&](const Seen&) { return refusals-- > 0 ? status(E_XCE_NOMASTER) : Answer(); });
+  MockMaster master(
+      [&](const Seen&) { return refusals-- > 0 ? status(E_XCE_NOMASTER) : Answer(); });
   Client client({master.port()});
   ASSERT_EQ(xcecli_start(client), 0) << error().message;
   EXPECT_EQ(client.list(), 0);
@@ -221,8 +129,10 @@ TEST(Client, DeadlineBoundsACallWithoutAnyController) {
 }
 
 TEST(Client, TerminalStatusesAreToldAtOnce) {
-  for (int value : {E_XCE_AUTH, E_XCE_PERM, E_XCE_INVALID, E_XCE_NOENT, E_XCE_STALE, E_XCE_BUSY, E_XCE_DUP_JOB}) {
-    MockMaster master([&](const Seen& s) { return s.which == Which::HELLO ? Answer() : status(value); });
+  for (int value : {E_XCE_AUTH, E_XCE_PERM, E_XCE_INVALID, E_XCE_NOENT, E_XCE_STALE, E_XCE_BUSY,
+                    E_XCE_DUP_JOB}) {
+    MockMaster master(
+        [&](const Seen& s) { return s.which == Which::HELLO ? Answer() : status(value); });
     Client client({master.port()});
     ASSERT_EQ(xcecli_start(client), 0);
     EXPECT_EQ(client.submit(), -value);
@@ -340,7 +250,8 @@ struct HookProbe {
 };
 
 TEST(Client, HookRunsAfterHelloAndBeforeTheRequest) {
-  MockMaster first([](const Seen& s) { return s.which == Which::HELLO ? Answer() : act(Answer::Do::kCut); });
+  MockMaster first(
+      [](const Seen& s) { return s.which == Which::HELLO ? Answer() : act(Answer::Do::kCut); });
   MockMaster second(serve);
   Client client({first.port(), second.port()});
   HookProbe hook;
@@ -367,7 +278,8 @@ TEST(Client, FailedHookCountsAsAFailedRepair) {
 }
 
 TEST(Client, StopEndsCallsInFlight) {
-  MockMaster master([](const Seen& s) { return s.which == Which::HELLO ? Answer() : act(Answer::Do::kNothing); });
+  MockMaster master(
+      [](const Seen& s) { return s.which == Which::HELLO ? Answer() : act(Answer::Do::kNothing); });
   DeadPort nobody;
   Client waiting({master.port()}), retrying({nobody.port()}, 60000, 1000);
   ASSERT_EQ(xcecli_start(waiting), 0);
@@ -418,102 +330,13 @@ TEST(Client, ManyThreadsOneContextAcrossAKill) {
   EXPECT_EQ(ops.size(), size_t{kThreads * kEach});
 }
 
-TEST(Client, SilentPrimaryIsLeftForOneThatServes) {
-  std::atomic<bool> taken_over{false};
-  MockMaster second([&](const Seen&) { return taken_over ? Answer() : status(E_XCE_NOMASTER); });
-  MockMaster first(serve);
-  Client client({first.port(), second.port()}, 10000);
-  ASSERT_EQ(xcecli_start(client), 0);
-  first.freeze();
-  taken_over = true;
-  const int64_t before = clock_ms();
-  EXPECT_EQ(client.submit(), 0) << error().message;
-  EXPECT_LT(clock_ms() - before, 2500) << "expected about 300 ms";
-  EXPECT_GE(second.count(Which::JOB_SUBMIT), 1u);
-  EXPECT_TRUE(second.seen().back().resent);
-  first.thaw();
-}
-
-TEST(Client, SlowPrimaryIsKeptWhileNoOtherServes) {
-  MockMaster standby([](const Seen&) { return status(E_XCE_NOMASTER); });
-  MockMaster slow(serve);
-  Client client({slow.port(), standby.port()}, 10000);
-  ASSERT_EQ(xcecli_start(client), 0);
-  slow.freeze();
-  std::thread thaw([&] {
-    standby.wait_for(Which::HELLO, 2);  // it has been probed twice
-    slow.thaw();
-  });
-  EXPECT_EQ(client.submit(), 0) << error().message;
-  thaw.join();
-  EXPECT_EQ(xcecli_generation(client), 1u);
-}
-
-TEST(Client, SilentCandidateDoesNotEatTheBudget) {
-  MockMaster silent(serve);
-  silent.freeze();
-  MockMaster primary(serve);
-  Client client({silent.port(), primary.port()}, 10000);
-  const int64_t before = clock_ms();
-  EXPECT_EQ(xcecli_start(client), 0) << error().message;
-  EXPECT_LT(clock_ms() - before, 1800) << "expected about 250 ms";
-  EXPECT_EQ(client.list(), 0);
-  silent.thaw();
-}
-
-TEST(Client, FireAndForgetReconnectsADeadConnectionAndRaisesTheGeneration) {
-  MockMaster second(serve);
-  auto first = std::make_unique<MockMaster>(serve);
-  Client client({first->port(), second.port()});
-  ASSERT_EQ(xcecli_start(client), 0);
-  EXPECT_EQ(xcecli_heartbeat(client), 0);
-  ASSERT_TRUE(first->wait_for(Which::HEARTBEAT, 1));
-  first->kill();
-  const int64_t deadline = clock_ms() + 5000;
-  while (xcecli_generation(client) == 1 && clock_ms() < deadline) xcecli_wakeup(client);
-  EXPECT_EQ(xcecli_generation(client), 2u);
-  EXPECT_TRUE(second.wait_for(Which::WAKEUP, 1));
-  second.kill();
-  int rc = 0;
-  while (rc == 0 && clock_ms() < deadline) rc = xcecli_heartbeat(client);
-  EXPECT_EQ(rc, -E_XCE_NOT_READY);
-}
-
-struct PushProbe {
-  std::mutex mu;
-  std::condition_variable cv;
-  uint64_t revision = 0, id = 0;
-  int inner = 0;
-  static void take(xcecli_ctx_t ctx, const xce_event_t* event, void* arg) {
-    auto* self = static_cast<PushProbe*>(arg);
-    std::lock_guard<std::mutex> lock(self->mu);
-    self->inner = xcecli_hello(ctx, nullptr);
-    self->revision = event->revision;
-    self->id = event->kind == XCE_EVENT_JOB_REMOVED ? event->id : 0;
-    self->cv.notify_all();
-  }
-};
-
-TEST(Client, PushesReachTheHandler) {
-  MockMaster master(serve);
-  Client client({master.port()});
-  PushProbe probe;
-  xcecli_set_push_handler(client, &PushProbe::take, &probe);
-  ASSERT_EQ(xcecli_start(client), 0);
-  ASSERT_EQ(xcecli_subscribe(client, 0), 0);
-  master.push_removed(9, 17);
-  std::unique_lock<std::mutex> lock(probe.mu);
-  ASSERT_TRUE(probe.cv.wait_for(lock, std::chrono::seconds(5), [&] { return probe.revision == 9; }));
-  EXPECT_EQ(probe.id, 17u);
-  EXPECT_EQ(probe.inner, -EDEADLK);
-}
-
 TEST(Client, ForkedChildIsRefused) {
   MockMaster master(serve);
   Client client({master.port()});
   ASSERT_EQ(xcecli_start(client), 0);
   const pid_t child = fork();
-  if (child == 0) _exit(client.list() == -E_XCE_FORKED && xcecli_nop(client) == -E_XCE_FORKED ? 0 : 1);
+  if (child == 0)
+    _exit(client.list() == -E_XCE_FORKED && xcecli_nop(client) == -E_XCE_FORKED ? 0 : 1);
   int how = -1;
   ASSERT_EQ(waitpid(child, &how, 0), child);
   EXPECT_TRUE(WIFEXITED(how) && WEXITSTATUS(how) == 0);

@@ -70,11 +70,13 @@ std::string parse_entry(std::string_view entry, xce_candidate_t* out) {
     if (colon == std::string_view::npos) return "lacks a port: write host:port";
     host = entry.substr(0, colon);
     port = entry.substr(colon + 1);
-    if (host.find(':') != std::string_view::npos) return "is an IPv6 address without brackets: write [address]:port";
+    if (host.find(':') != std::string_view::npos)
+      return "is an IPv6 address without brackets: write [address]:port";
   }
   if (host.empty()) return "lacks a host";
   if (host.size() >= sizeof out->host) return "has a host name that is too long";
-  if (!parse_port(port, &out->port)) return absl::StrCat("has the port '", av(port), "', which is not in 1..65535");
+  if (!parse_port(port, &out->port))
+    return absl::StrCat("has the port '", av(port), "', which is not in 1..65535");
   copy_text(host, out->host);
   return "";
 }
@@ -88,11 +90,13 @@ bool terminated(const char* text, size_t size) { return std::memchr(text, '\0', 
 
 }  // namespace
 
-extern "C" int xce_parse_peers(const char* text, xce_cluster_config_t* out, char* err, size_t err_len) {
+extern "C" int xce_parse_peers(const char* text, xce_cluster_config_t* out, char* err,
+                               size_t err_len) {
   if (out == nullptr) return refuse(err, err_len, "no place for the result");
   std::memset(out, 0, sizeof *out);
   std::string_view rest = text == nullptr ? std::string_view() : trim(text);
-  if (rest.empty()) return refuse(err, err_len, "the candidate list is empty: write host:port[,host:port...]");
+  if (rest.empty())
+    return refuse(err, err_len, "the candidate list is empty: write host:port[,host:port...]");
   for (int n = 1;; ++n) {
     const size_t comma = rest.find(',');
     const std::string_view entry = trim(rest.substr(0, comma));
@@ -100,8 +104,9 @@ extern "C" int xce_parse_peers(const char* text, xce_cluster_config_t* out, char
     if (const std::string wrong = parse_entry(entry, &candidate); !wrong.empty())
       return refuse(err, err_len, absl::StrCat("candidate ", n, " '", av(entry), "' ", wrong));
     if (out->candidates_count == MAX_HA_CANDIDATES)
-      return refuse(err, err_len, absl::StrCat("candidate ", n, " '", av(entry), "' is one too many: at most ",
-                                               MAX_HA_CANDIDATES, " are allowed"));
+      return refuse(err, err_len,
+                    absl::StrCat("candidate ", n, " '", av(entry), "' is one too many: at most ",
+                                 MAX_HA_CANDIDATES, " are allowed"));
     out->candidates[out->candidates_count++] = candidate;
     if (comma == std::string_view::npos) break;
     rest = rest.substr(comma + 1);
@@ -109,37 +114,47 @@ extern "C" int xce_parse_peers(const char* text, xce_cluster_config_t* out, char
   return xce_cluster_config_validate(out, err, err_len);
 }
 
-extern "C" int xce_cluster_config_validate(const xce_cluster_config_t* cfg, char* err, size_t err_len) {
+extern "C" int xce_cluster_config_validate(const xce_cluster_config_t* cfg, char* err,
+                                           size_t err_len) {
   if (cfg == nullptr) return refuse(err, err_len, "no candidate list");
   if (cfg->candidates_count < 1 || cfg->candidates_count > MAX_HA_CANDIDATES)
-    return refuse(err, err_len, absl::StrCat(cfg->candidates_count, " candidates: 1 to ", MAX_HA_CANDIDATES,
-                                             " are allowed"));
+    return refuse(err, err_len,
+                  absl::StrCat(cfg->candidates_count, " candidates: 1 to ", MAX_HA_CANDIDATES,
+                               " are allowed"));
   for (int i = 0; i < cfg->candidates_count; ++i) {
     const xce_candidate_t& c = cfg->candidates[i];
     if (!terminated(c.host, sizeof c.host) || !terminated(c.name, sizeof c.name))
       return refuse(err, err_len, absl::StrCat("candidate ", i + 1, " is not a terminated string"));
-    if (c.host[0] == '\0') return refuse(err, err_len, absl::StrCat("candidate ", i + 1, " lacks a host"));
+    if (c.host[0] == '\0')
+      return refuse(err, err_len, absl::StrCat("candidate ", i + 1, " lacks a host"));
     if (c.port == 0)
-      return refuse(err, err_len, absl::StrCat("candidate ", i + 1, " '", c.host, "' has port 0: 1..65535 are allowed"));
+      return refuse(
+          err, err_len,
+          absl::StrCat("candidate ", i + 1, " '", c.host, "' has port 0: 1..65535 are allowed"));
     for (int j = 0; j < i; ++j) {
       const xce_candidate_t& d = cfg->candidates[j];
       if (c.port == d.port && std::strcmp(c.host, d.host) == 0)
-        return refuse(err, err_len, absl::StrCat("candidate ", i + 1, " '", text_of(c), "' repeats candidate ", j + 1));
+        return refuse(
+            err, err_len,
+            absl::StrCat("candidate ", i + 1, " '", text_of(c), "' repeats candidate ", j + 1));
       if (c.name[0] != '\0' && std::strcmp(c.name, d.name) == 0)
-        return refuse(err, err_len, absl::StrCat("candidate ", i + 1, " '", c.name, "=", text_of(c),
-                                                 "' has the name of candidate ", j + 1));
+        return refuse(err, err_len,
+                      absl::StrCat("candidate ", i + 1, " '", c.name, "=", text_of(c),
+                                   "' has the name of candidate ", j + 1));
     }
   }
   return 0;
 }
 
-extern "C" int xce_cluster_config_to_client_config(const xce_cluster_config_t* cfg, xce_client_config_t* out) {
+extern "C" int xce_cluster_config_to_client_config(const xce_cluster_config_t* cfg,
+                                                   xce_client_config_t* out) {
   if (cfg == nullptr || out == nullptr || cfg->candidates_count < 1) return -EINVAL;
   int n = cfg->candidates_count;
   if (n > MAX_HA_CANDIDATES) n = MAX_HA_CANDIDATES;  // what the array can hold
   if (n > N_MAX_MASTERS || cfg->candidates_count > n) {
-    xce::client::log_line(XCE_LOG_WARN, absl::StrCat("only the first ", int{N_MAX_MASTERS}, " of ",
-                                                     cfg->candidates_count, " candidates are used"));
+    xce::client::log_line(XCE_LOG_WARN,
+                          absl::StrCat("only the first ", int{N_MAX_MASTERS}, " of ",
+                                       cfg->candidates_count, " candidates are used"));
     if (n > N_MAX_MASTERS) n = N_MAX_MASTERS;
   }
   std::memset(out->masters, 0, sizeof out->masters);

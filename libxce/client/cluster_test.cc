@@ -41,7 +41,8 @@ TEST(ParsePeers, RefusesWithTheEntryNamed) {
     xce_cluster_config_t config;
     char err[256] = "";
     EXPECT_EQ(xce_parse_peers(c.text, &config, err, sizeof err), -EINVAL) << c.text;
-    for (const char* word : c.named) EXPECT_NE(std::strstr(err, word), nullptr) << c.text << ": " << err;
+    for (const char* word : c.named)
+      EXPECT_NE(std::strstr(err, word), nullptr) << c.text << ": " << err;
     EXPECT_EQ(xce_parse_peers(c.text, &config, nullptr, 0), -EINVAL) << c.text;
   }
 }
@@ -49,7 +50,10 @@ TEST(ParsePeers, RefusesWithTheEntryNamed) {
 TEST(ParsePeers, KeepsOrderNamesAndAddresses) {
   xce_cluster_config_t config;
   char err[256];
-  ASSERT_EQ(xce_parse_peers("3=c.example:9990, 1=10.0.0.1:1,[fe80::1]:65535,d:9990", &config, err, sizeof err), 0) << err;
+  ASSERT_EQ(xce_parse_peers("3=c.example:9990, 1=10.0.0.1:1,[fe80::1]:65535,d:9990", &config, err,
+                            sizeof err),
+            0)
+      << err;
   ASSERT_EQ(config.candidates_count, 4);
   EXPECT_STREQ(config.candidates[0].name, "3");
   EXPECT_STREQ(config.candidates[0].host, "c.example");
@@ -78,7 +82,9 @@ TEST(Validate, CountsOneToFour) {
       config.candidates[i].port = static_cast<uint16_t>(i + 1);
     }
     char err[128] = "";
-    EXPECT_EQ(xce_cluster_config_validate(&config, err, sizeof err), n >= 1 && n <= MAX_HA_CANDIDATES ? 0 : -EINVAL) << n;
+    EXPECT_EQ(xce_cluster_config_validate(&config, err, sizeof err),
+              n >= 1 && n <= MAX_HA_CANDIDATES ? 0 : -EINVAL)
+        << n;
   }
   EXPECT_EQ(xce_cluster_config_validate(nullptr, nullptr, 0), -EINVAL);
 }

@@ -75,7 +75,9 @@ void Connection::open() {
   std::memset(&hints, 0, sizeof hints);
   hints.ai_socktype = SOCK_STREAM;
   const std::string port = absl::StrCat(peer_.port);
-  if (const int rc = uv_getaddrinfo(loop_, dns_, on_resolved, peer_.host.c_str(), port.c_str(), &hints); rc != 0) {
+  if (const int rc =
+          uv_getaddrinfo(loop_, dns_, on_resolved, peer_.host.c_str(), port.c_str(), &hints);
+      rc != 0) {
     delete dns_;
     dns_ = nullptr;
     last_error_ = -rc;
@@ -113,7 +115,9 @@ void Connection::connect_next() {
     }
     tcp_->data = this;
     auto* request = new uv_connect_t;
-    if (const int rc = uv_tcp_connect(request, tcp_, reinterpret_cast<const sockaddr*>(&address), on_connect); rc == 0)
+    if (const int rc =
+            uv_tcp_connect(request, tcp_, reinterpret_cast<const sockaddr*>(&address), on_connect);
+        rc == 0)
       return;
     else
       last_error_ = -rc;
@@ -139,7 +143,8 @@ void Connection::fail_later(int error) {
         auto* l = static_cast<Later*>(timer->data);
         const auto connection = l->connection.lock();
         const int why = l->error;
-        uv_close(reinterpret_cast<uv_handle_t*>(timer), [](uv_handle_t* h) { delete static_cast<Later*>(h->data); });
+        uv_close(reinterpret_cast<uv_handle_t*>(timer),
+                 [](uv_handle_t* h) { delete static_cast<Later*>(h->data); });
         if (connection != nullptr) connection->fail(why);
       },
       0, 0);
@@ -161,7 +166,8 @@ void Connection::on_connect(uv_connect_t* request, int status) {
   if (uv_fileno(reinterpret_cast<uv_handle_t*>(handle), &fd) == 0)
     setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &kUserTimeoutMs, sizeof kUserTimeoutMs);
   c->last_heard_ms = uv_now(c->loop_);
-  if (const int rc = uv_read_start(reinterpret_cast<uv_stream_t*>(handle), on_alloc, on_read); rc != 0) {
+  if (const int rc = uv_read_start(reinterpret_cast<uv_stream_t*>(handle), on_alloc, on_read);
+      rc != 0) {
     c->fail(-rc);
     return;
   }
@@ -209,7 +215,8 @@ void Connection::write(std::string bytes) {
   auto* w = new Write{{}, std::move(bytes)};
   w->request.data = w;
   uv_buf_t buffer = uv_buf_init(w->bytes.data(), static_cast<unsigned>(w->bytes.size()));
-  const int rc = uv_write(&w->request, reinterpret_cast<uv_stream_t*>(tcp_), &buffer, 1, on_written);
+  const int rc =
+      uv_write(&w->request, reinterpret_cast<uv_stream_t*>(tcp_), &buffer, 1, on_written);
   if (rc == 0) return;
   delete w;
   fail_later(-rc);

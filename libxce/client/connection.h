@@ -1,5 +1,6 @@
-// One TCP connection of a client: resolve, connect, cut the stream into frames, write. I/O through libuv.
-// Everything here runs on the thread of its loop. Made for one peer and one life: when it has failed, make another.
+// One TCP connection of a client: resolve, connect, cut the stream into frames, write. I/O through
+// libuv. Everything here runs on the thread of its loop. Made for one peer and one life: when it
+// has failed, make another.
 #ifndef XCE_LIBXCE_CLIENT_CONNECTION_H_
 #define XCE_LIBXCE_CLIENT_CONNECTION_H_
 
@@ -18,7 +19,9 @@ namespace xce::client {
 struct Address {
   std::string host;
   uint16_t port = 0;
-  friend bool operator==(const Address& a, const Address& b) { return a.host == b.host && a.port == b.port; }
+  friend bool operator==(const Address& a, const Address& b) {
+    return a.host == b.host && a.port == b.port;
+  }
 };
 
 // "host:port", "[v6]:port".
@@ -31,7 +34,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
     virtual ~Events() = default;
     virtual void on_connected(Connection* connection) = 0;
     virtual void on_frame(Connection* connection, std::vector<uint64_t> words) = 0;
-    // Refused, reset, ended by the peer, or garbage received; `error` is a positive errno. Comes once, and nothing after it.
+    // Refused, reset, ended by the peer, or garbage received; `error` is a positive errno. Comes
+    // once, and nothing after it.
     virtual void on_failed(Connection* connection, int error) = 0;
   };
 

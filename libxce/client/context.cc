@@ -1,4 +1,5 @@
-// Life, settings and callbacks of a context. The calls are in context_calls.cc, the repair in context_repair.cc.
+// Life, settings and callbacks of a context. The calls are in context_calls.cc, the repair in
+// context_repair.cc.
 #include "libxce/client/context.h"
 
 #include <pwd.h>
@@ -22,13 +23,15 @@ std::atomic<uint64_t> next_uid{1};
 std::string effective_user() {
   passwd entry, *found = nullptr;
   char buffer[4096];
-  if (getpwuid_r(geteuid(), &entry, buffer, sizeof buffer, &found) == 0 && found != nullptr) return found->pw_name;
+  if (getpwuid_r(geteuid(), &entry, buffer, sizeof buffer, &found) == 0 && found != nullptr)
+    return found->pw_name;
   return absl::StrCat(geteuid());
 }
 
 FailoverConfig failover_config(const xce_client_config_t& config) {
   xce_retry_config_t retry = config.retry;
-  const bool none = retry.max_retries == 0 && retry.initial_delay_ms == 0 && retry.max_delay_ms == 0 && retry.multiplier == 0;
+  const bool none = retry.max_retries == 0 && retry.initial_delay_ms == 0 &&
+                    retry.max_delay_ms == 0 && retry.multiplier == 0;
   if (none) retry = XCE_RETRY_DEFAULTS;
   FailoverConfig out;
   out.candidates = config.nmasters;
@@ -48,10 +51,13 @@ std::map<uint64_t, int>& thread_deadlines() {
 }  // namespace
 
 int64_t now_ms() {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now().time_since_epoch()).count();
+  return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now().time_since_epoch())
+      .count();
 }
 
-Clock::time_point time_point_of(int64_t ms) { return Clock::time_point(std::chrono::milliseconds(ms)); }
+Clock::time_point time_point_of(int64_t ms) {
+  return Clock::time_point(std::chrono::milliseconds(ms));
+}
 
 int thread_deadline(uint64_t uid, int otherwise) {
   const auto& all = thread_deadlines();
@@ -64,8 +70,10 @@ xce_error_t* last_error() {
   return &error;
 }
 
-Context::Context(const xce_client_config_t& config) : config_(config), uid_(next_uid++), pid_(getpid()) {
-  for (int i = 0; i < config_.nmasters; ++i) candidates_.push_back({config_.masters[i], config_.master_ports[i]});
+Context::Context(const xce_client_config_t& config)
+    : config_(config), uid_(next_uid++), pid_(getpid()) {
+  for (int i = 0; i < config_.nmasters; ++i)
+    candidates_.push_back({config_.masters[i], config_.master_ports[i]});
   failover_config_ = failover_config(config_);
   user_ = config_.user[0] != '\0' ? config_.user : effective_user();
   std::random_device device;
@@ -75,7 +83,8 @@ Context::Context(const xce_client_config_t& config) : config_(config), uid_(next
   if (client_id_[0] == 0 && client_id_[1] == 0) {
     for (uint64_t& half : client_id_) half = (uint64_t{device()} << 32) | device();
   } else {
-    // The id may have written before, in a process that is gone: start beyond anything that it can have used.
+    // The id may have written before, in a process that is gone: start beyond anything that it can
+    // have used.
     next_op_seq_ = static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(
                                              std::chrono::system_clock::now().time_since_epoch())
                                              .count());
@@ -84,7 +93,8 @@ Context::Context(const xce_client_config_t& config) : config_(config), uid_(next
 
 Context::~Context() {
   if (endpoint_ != nullptr && forked()) {
-    (void)endpoint_.release();  // its thread lives in the parent only; nothing here can be joined or closed
+    (void)endpoint_
+        .release();  // its thread lives in the parent only; nothing here can be joined or closed
     return;
   }
   stop();
@@ -100,10 +110,12 @@ int Context::start() {
     if (stopped_) return -ECANCELED;
     if (started_) return 0;
     endpoint_ = std::make_unique<Endpoint>(
-        candidates_,
-        Endpoint::Callbacks{[this](const Words& words) { on_push(words); },
-                            [this](uint64_t id, int error, int probed) { on_closed(id, error, probed); }});
-    if (const int rc = endpoint_->start(own_frame(kHelloSeq), own_frame(kPingSeq)); rc != 0) return rc;
+        candidates_, Endpoint::Callbacks{[this](const Words& words) { on_push(words); },
+                                         [this](uint64_t id, int error, int probed) {
+                                           on_closed(id, error, probed);
+                                         }});
+    if (const int rc = endpoint_->start(own_frame(kHelloSeq), own_frame(kPingSeq)); rc != 0)
+      return rc;
     started_ = true;
   }
   Operation none;
@@ -128,6 +140,13 @@ int Context::set_reconnect_handler(xcecli_reconnect_cb cb, void* arg) {
   Lock lock(mu_);
   reconnect_cb_ = cb;
   reconnect_arg_ = arg;
+  return 0;
+}
+
+int Context::set_disconnect_handler(xcecli_disconnect_cb cb, void* arg) {
+  std::lock_guard<std::mutex> lock(push_mu_);
+  disconnect_cb_ = cb;
+  disconnect_arg_ = arg;
   return 0;
 }
 
@@ -157,11 +176,13 @@ std::string Context::current_master() {
 
 std::string Context::stats_json() {
   Lock lock(mu_);
-  return absl::StrCat("{\"calls\":", stats_.calls, ",\"failures\":", stats_.failures, ",\"retries\":", stats_.retries,
-                      ",\"reconnects\":", stats_.reconnects, ",\"rotations\":", stats_.rotations,
-                      ",\"redirects\":", stats_.redirects, ",\"exhaustions\":", stats_.exhaustions,
+  return absl::StrCat("{\"calls\":", stats_.calls, ",\"failures\":", stats_.failures,
+                      ",\"retries\":", stats_.retries, ",\"reconnects\":", stats_.reconnects,
+                      ",\"rotations\":", stats_.rotations, ",\"redirects\":", stats_.redirects,
+                      ",\"exhaustions\":", stats_.exhaustions,
                       ",\"ff_dropped\":", stats_.ff_dropped, ",\"generation\":", generation_,
-                      ",\"writes_in_flight\":", open_ops_.size(), ",\"connected\":", link_.id != 0 ? "true" : "false", "}");
+                      ",\"writes_in_flight\":", open_ops_.size(),
+                      ",\"connected\":", link_.id != 0 ? "true" : "false", "}");
 }
 
 void Context::on_push(const Words& words) {
@@ -205,7 +226,9 @@ void Context::note_attempt(const Target& target, const std::string& what) {
   if (trail_.size() > 32) trail_.pop_front();
 }
 
-void Context::queue_log(xce_log_level_t level, std::string line) { logs_.emplace_back(level, std::move(line)); }
+void Context::queue_log(xce_log_level_t level, std::string line) {
+  logs_.emplace_back(level, std::move(line));
+}
 
 void Context::flush_logs() {
   std::vector<std::pair<xce_log_level_t, std::string>> logs;

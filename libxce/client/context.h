@@ -1,8 +1,10 @@
-// A context (xcecli_ctx_t): one client identity, one connection to the primary, many calls in flight.
+// A context (xcecli_ctx_t): one client identity, one connection to the primary, many calls in
+// flight.
 //
-// A call encodes its request, takes the connection (repairing it first when it is broken: one thread does that for all),
-// sends, waits for its own reply, and asks the pure decision of failover.h what to do next. All of it within one deadline.
-// Threads: any, but the fields under `mu_` only with it. No callback of the program runs with mu_ held.
+// A call encodes its request, takes the connection (repairing it first when it is broken: one
+// thread does that for all), sends, waits for its own reply, and asks the pure decision of
+// failover.h what to do next. All of it within one deadline. Threads: any, but the fields under
+// `mu_` only with it. No callback of the program runs with mu_ held.
 #ifndef XCE_LIBXCE_CLIENT_CONTEXT_H_
 #define XCE_LIBXCE_CLIENT_CONTEXT_H_
 
@@ -41,13 +43,14 @@ enum class Category {
 struct Operation {
   Category category = Category::kRead;
   std::function<void(wire::Op::Builder)> encode;
-  // Takes the answer of status 0; its value is the call's result. May throw kj::Exception. Empty: 0.
+  // Takes the answer of status 0; its value is the call's result. May throw kj::Exception. Empty:
+  // 0.
   std::function<int(wire::Reply::Reader)> accept;
   bool stale_ok = false;
-  uint64_t op_seq = 0;        // of a write; set by run() before it calls encode
+  uint64_t op_seq = 0;  // of a write; set by run() before it calls encode
   // Results.
-  bool maybe_applied = false; // an earlier attempt of this write may have been applied
-  xce_submitted_t dup = {};   // of E_XCE_DUP_JOB: the job of that key; existing: of the same body
+  bool maybe_applied = false;  // an earlier attempt of this write may have been applied
+  xce_submitted_t dup = {};    // of E_XCE_DUP_JOB: the job of that key; existing: of the same body
 };
 
 class Context {
@@ -62,6 +65,7 @@ class Context {
   // Runs an operation; its result, with last_error() set for this thread.
   int run(Operation* op);
   int set_reconnect_handler(xcecli_reconnect_cb cb, void* arg);
+  int set_disconnect_handler(xcecli_disconnect_cb cb, void* arg);
   int set_push_handler(xcecli_push_cb cb, void* arg);
   void set_deadline(int ms);
   uint64_t generation();
@@ -75,13 +79,14 @@ class Context {
  private:
   // The connection that requests go to.
   struct Link {
-    uint64_t id = 0;       // 0: none
+    uint64_t id = 0;  // 0: none
     Target target;
     uint64_t applied = 0;  // what hello said
   };
   struct Frame;  // a running call
   struct Stats {
-    uint64_t calls = 0, retries = 0, reconnects = 0, rotations = 0, redirects = 0, exhaustions = 0, ff_dropped = 0, failures = 0;
+    uint64_t calls = 0, retries = 0, reconnects = 0, rotations = 0, redirects = 0, exhaustions = 0,
+             ff_dropped = 0, failures = 0;
   };
   using Lock = std::unique_lock<std::mutex>;
 
@@ -91,13 +96,16 @@ class Context {
   // Sends on `link` and waits: true with *result when the call is over.
   bool attempt(Operation* op, Frame* frame, const Link& link, int* result);
   bool on_answer(Operation* op, Frame* frame, const Link& link, const Words& words, int* result);
-  bool on_no_answer(Operation* op, Frame* frame, const Link& link, int error, bool written, int* result);
-  // Applies the outcome of a request on `link`; a link that others have left already changes nothing shared.
+  bool on_no_answer(Operation* op, Frame* frame, const Link& link, int error, bool written,
+                    int* result);
+  // Applies the outcome of a request on `link`; a link that others have left already changes
+  // nothing shared.
   Decision settle(Frame* frame, const Link& link, const Outcome& outcome);
 
   int acquire(const FailoverConfig& config, Frame* frame, Link* link);
   int repair(Lock* lock, const FailoverConfig& config, Frame* frame);
-  int after_hello(Lock* lock, const FailoverConfig& config, Frame* frame, const Handshake& h, const Target& target);
+  int after_hello(Lock* lock, const FailoverConfig& config, Frame* frame, const Handshake& h,
+                  const Target& target);
   int run_hook(Lock* lock);
   Decision decide_shared(const FailoverConfig& config, CallState* call, const Outcome& outcome);
   void on_closed(uint64_t id, int error, int probed);
@@ -128,22 +136,24 @@ class Context {
   bool started_ = false, stopped_ = false, repairing_ = false;
   Link link_;
   FailoverState failover_;
-  uint64_t passes_ = 0;                 // passes without a primary, ever
-  std::set<uint64_t> closed_;           // connections that ended since the repair began
+  uint64_t passes_ = 0;        // passes without a primary, ever
+  std::set<uint64_t> closed_;  // connections that ended since the repair began
   uint64_t generation_ = 0;
   bool born_ = false;
   uint64_t birth_ = 0;
   uint64_t next_seq_ = 1, next_op_seq_ = 1;
-  std::set<uint64_t> open_ops_;         // writes not answered yet
+  std::set<uint64_t> open_ops_;                        // writes not answered yet
   std::deque<std::pair<int64_t, std::string>> trail_;  // newest failed attempts: when, what
-  uint64_t attempts_ = 0;               // failed attempts ever
+  uint64_t attempts_ = 0;                              // failed attempts ever
   std::vector<std::pair<xce_log_level_t, std::string>> logs_;
   std::mt19937_64 random_;
   Stats stats_;
   xcecli_reconnect_cb reconnect_cb_ = nullptr;
   void* reconnect_arg_ = nullptr;
 
-  std::mutex push_mu_;
+  std::mutex push_mu_;  // guards the four below
+  xcecli_disconnect_cb disconnect_cb_ = nullptr;
+  void* disconnect_arg_ = nullptr;
   xcecli_push_cb push_cb_ = nullptr;
   void* push_arg_ = nullptr;
 

@@ -41,7 +41,8 @@ int Context::run(Operation* op) {
       ++stats_.calls;
       frame.begin(passes_, attempts_);
     }
-    rc = op->category == Category::kFireAndForget ? run_fire_and_forget(op, &frame) : run_with_reply(op, &frame);
+    rc = op->category == Category::kFireAndForget ? run_fire_and_forget(op, &frame)
+                                                  : run_with_reply(op, &frame);
   } else if (rc == -EINVAL) {
     frame.message = "the context was not started: call xcecli_start first";
   }
@@ -54,8 +55,10 @@ int Context::run_fire_and_forget(Operation* op, Frame* frame) {
   {
     Lock lock(mu_);
     link = link_;
-    frame->call.deadline_ms = std::min(frame->call.deadline_ms, frame->started_ms + kFireAndForgetMs);
-    if (link.id == 0 && failover_.not_before_ms > now_ms()) {  // the cluster is down: no backoff for these
+    frame->call.deadline_ms =
+        std::min(frame->call.deadline_ms, frame->started_ms + kFireAndForgetMs);
+    if (link.id == 0 &&
+        failover_.not_before_ms > now_ms()) {  // the cluster is down: no backoff for these
       ++stats_.ff_dropped;
       return -E_XCE_NOT_READY;
     }
@@ -133,16 +136,19 @@ bool Context::attempt(Operation* op, Frame* frame, const Link& link, int* result
   if (!answered) {
     endpoint_->forget(link.id, seq);
     if (frame->call.write && waiter->written()) frame->call.maybe_applied = true;
-    // Alive or not, nobody served within the deadline: one distinct status for all of it (L3.3, L3.4).
+    // Alive or not, nobody served within the deadline: one distinct status for all of it (L3.3,
+    // L3.4).
     *result = -E_XCE_NOT_READY;
-    frame->message = absl::StrCat("no answer from ", to_string(address_of(link.target)), " within the call's deadline");
+    frame->message = absl::StrCat("no answer from ", to_string(address_of(link.target)),
+                                  " within the call's deadline");
     return true;
   }
   if (waiter->error() == 0) return on_answer(op, frame, link, waiter->words(), result);
   return on_no_answer(op, frame, link, waiter->error(), waiter->written(), result);
 }
 
-bool Context::on_no_answer(Operation* op, Frame* frame, const Link& link, int error, bool written, int* result) {
+bool Context::on_no_answer(Operation* op, Frame* frame, const Link& link, int error, bool written,
+                           int* result) {
   (void)op;
   Outcome o;
   o.from = link.target;
@@ -161,7 +167,8 @@ bool Context::on_no_answer(Operation* op, Frame* frame, const Link& link, int er
   return d.action != Action::kConnect;
 }
 
-bool Context::on_answer(Operation* op, Frame* frame, const Link& link, const Words& words, int* result) {
+bool Context::on_answer(Operation* op, Frame* frame, const Link& link, const Words& words,
+                        int* result) {
   Outcome o;
   o.kind = Outcome::Kind::kReply;
   o.from = link.target;
@@ -215,7 +222,8 @@ Decision Context::settle(Frame* frame, const Link& link, const Outcome& o) {
   {
     Lock lock(mu_);
     frame->call.retries = static_cast<int>(passes_ - frame->passes_before);
-    if (link_.id != link.id) {  // others have left this connection: only this call learns from the outcome
+    if (link_.id !=
+        link.id) {  // others have left this connection: only this call learns from the outcome
       FailoverState copy = failover_;
       d = decide(failover_config_, &copy, &frame->call, o, now_ms(), 0);
     } else {
@@ -242,7 +250,8 @@ std::string Context::encode(const Operation& op, const Frame& frame, uint64_t se
     request.setBirth(frame.birth);
     request.setResent(frame.call.maybe_applied);
   }
-  request.setDeadlineMs(static_cast<uint32_t>(std::max<int64_t>(1, frame.call.deadline_ms - now_ms())));
+  request.setDeadlineMs(
+      static_cast<uint32_t>(std::max<int64_t>(1, frame.call.deadline_ms - now_ms())));
   request.setStaleOk(op.stale_ok);
   op.encode(request.initOp());
   const std::string payload = wire::flatten(message);
@@ -304,19 +313,22 @@ int Context::finish_locked(const Operation& op, Frame* frame, int result) {
   std::string trail;
   const size_t shown = std::min<size_t>(trail_.size(), failed);
   for (size_t i = trail_.size() - shown; i < trail_.size(); ++i)
-    absl::StrAppend(&trail, trail.empty() ? "" : "; ", trail_[i].second, " at ", trail_[i].first - frame->started_ms, " ms");
+    absl::StrAppend(&trail, trail.empty() ? "" : "; ", trail_[i].second, " at ",
+                    trail_[i].first - frame->started_ms, " ms");
   copy_text(trail, e->trail);
   std::string message = frame->message;
   if (result == -E_XCE_NOT_READY) {
     const int64_t took = now_ms() - frame->started_ms;
     if (op.category != Category::kFireAndForget) {
       ++stats_.exhaustions;
-      queue_log(XCE_LOG_WARN, absl::StrCat("no controller serves as primary: gave up after ", failed, " attempts in ", took,
-                                           " ms (", trail, ")"));
+      queue_log(XCE_LOG_WARN, absl::StrCat("no controller serves as primary: gave up after ",
+                                           failed, " attempts in ", took, " ms (", trail, ")"));
     }
-    message = absl::StrCat("the cluster is not ready: none of its controllers served as primary in ", failed,
-                           " attempts over ", took, " ms", message.empty() ? "" : ": ", message);
-    if (e->outcome == XCE_OUTCOME_MAYBE) absl::StrAppend(&message, "; the request may have been applied");
+    message =
+        absl::StrCat("the cluster is not ready: none of its controllers served as primary in ",
+                     failed, " attempts over ", took, " ms", message.empty() ? "" : ": ", message);
+    if (e->outcome == XCE_OUTCOME_MAYBE)
+      absl::StrAppend(&message, "; the request may have been applied");
   }
   if (message.empty()) message = xce_strerror(result);
   copy_text(message, e->message);

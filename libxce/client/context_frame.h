@@ -29,9 +29,9 @@ struct Context::Frame {
   bool has_birth = false, wants_new_birth = false;
   uint64_t birth = 0;
   uint64_t lowest_unanswered = 0;
-  std::string message;   // for people, of the failure
-  int reply_outcome = 0; // what the reply said of a failed write; 0: nothing
-  bool served = false;   // a primary answered, also if only to refuse
+  std::string message;    // for people, of the failure
+  int reply_outcome = 0;  // what the reply said of a failed write; 0: nothing
+  bool served = false;    // a primary answered, also if only to refuse
 };
 
 }  // namespace xce::client

@@ -76,7 +76,8 @@ int Context::repair(Lock* lock, const FailoverConfig& config, Frame* frame) {
   for (const bool tried : {false, true})  // those that this pass has not tried come first
     for (int i = 0; i < config.candidates; ++i) {
       const Target t{i, "", 0};
-      if (!(t == failover_.target) && ((failover_.tried >> i & 1u) != 0) == tried) targets.push_back(t);
+      if (!(t == failover_.target) && ((failover_.tried >> i & 1u) != 0) == tried)
+        targets.push_back(t);
     }
   std::vector<Address> addresses;
   for (const Target& t : targets) addresses.push_back(address_of(t));
@@ -98,7 +99,8 @@ int Context::repair(Lock* lock, const FailoverConfig& config, Frame* frame) {
   return d.action == Action::kConnect ? 0 : d.result;
 }
 
-int Context::after_hello(Lock* lock, const FailoverConfig& config, Frame* frame, const Handshake& h, const Target& target) {
+int Context::after_hello(Lock* lock, const FailoverConfig& config, Frame* frame, const Handshake& h,
+                         const Target& target) {
   const HelloAnswer a = read_hello(h.words);
   Outcome o;
   o.from = target;
@@ -114,7 +116,8 @@ int Context::after_hello(Lock* lock, const FailoverConfig& config, Frame* frame,
   Decision d = decide_shared(config, &frame->call, o);
   if (d.action == Action::kProceed) {
     if (old_cluster != 0 && a.cluster_id != 0 && a.cluster_id != old_cluster)
-      queue_log(XCE_LOG_WARN, absl::StrCat(to_string(address_of(target)), " belongs to another cluster than before"));
+      queue_log(XCE_LOG_WARN, absl::StrCat(to_string(address_of(target)),
+                                           " belongs to another cluster than before"));
     ++generation_;
     ++stats_.reconnects;
     if (!born_) birth_ = a.applied;
@@ -129,7 +132,9 @@ int Context::after_hello(Lock* lock, const FailoverConfig& config, Frame* frame,
     d = decide_shared(config, &frame->call, o);
     note_attempt(target, hook_ok ? "ended early" : "rejoin failed");
   } else {
-    note_attempt(target, d.fenced ? "is primary of an old term" : a.ok ? xce_errname(a.status) : "EPROTO");
+    note_attempt(target, d.fenced ? "is primary of an old term"
+                         : a.ok   ? xce_errname(a.status)
+                                  : "EPROTO");
   }
   endpoint_->close(h.connection);
   if (d.action == Action::kConnect) return 0;
@@ -151,7 +156,8 @@ int Context::run_hook(Lock* lock) {
 }
 
 // decide() on the shared state, with what follows from it for all: counts and log lines.
-Decision Context::decide_shared(const FailoverConfig& config, CallState* call, const Outcome& outcome) {
+Decision Context::decide_shared(const FailoverConfig& config, CallState* call,
+                                const Outcome& outcome) {
   const double random = std::uniform_real_distribution<double>(0, 1)(random_);
   const int retries_before = call->retries;
   const Decision d = decide(config, &failover_, call, outcome, now_ms(), random);
@@ -161,14 +167,15 @@ Decision Context::decide_shared(const FailoverConfig& config, CallState* call, c
   const bool moved = d.action == Action::kConnect || d.action == Action::kGiveUp;
   if (moved && !(failover_.target == outcome.from)) {
     ++stats_.rotations;
-    queue_log(XCE_LOG_INFO, absl::StrCat("failing over from ", to_string(address_of(outcome.from)), " to ",
-                                         to_string(address_of(failover_.target))));
+    queue_log(XCE_LOG_INFO, absl::StrCat("failing over from ", to_string(address_of(outcome.from)),
+                                         " to ", to_string(address_of(failover_.target))));
   }
   return d;
 }
 
 // On the loop's thread.
 void Context::on_closed(uint64_t id, int error, int probed) {
+  bool lost = false;
   {
     Lock lock(mu_);
     closed_.insert(id);
@@ -178,6 +185,7 @@ void Context::on_closed(uint64_t id, int error, int probed) {
       o.has_hint = probed >= 0;
       if (o.has_hint) o.hint = Target{probed, "", 0};
       link_ = Link{};
+      lost = true;
       note_attempt(o.from, xce_errname(error));
       CallState nobody;
       nobody.deadline_ms = INT64_MAX;
@@ -185,6 +193,15 @@ void Context::on_closed(uint64_t id, int error, int probed) {
     }
   }
   flush_logs();
+  if (!lost) return;
+  xcecli_disconnect_cb cb;
+  void* arg;
+  {
+    std::lock_guard<std::mutex> lock(push_mu_);
+    cb = disconnect_cb_;
+    arg = disconnect_arg_;
+  }
+  if (cb != nullptr) cb(static_cast<xcecli_ctx*>(this), arg);
 }
 
 }  // namespace xce::client

@@ -65,7 +65,9 @@ xce_job_spec_t spec_of(wire::JobSpec::Reader from, Arena* arena) {
   return to;
 }
 
-xce_usage_t usage_of(wire::Usage::Reader from) { return {from.getCpuMs(), from.getPeakMemoryKb(), from.getWallMs()}; }
+xce_usage_t usage_of(wire::Usage::Reader from) {
+  return {from.getCpuMs(), from.getPeakMemoryKb(), from.getWallMs()};
+}
 
 xce_host_attrs_t attrs_of(wire::HostAttrs::Reader from, Arena* arena) {
   xce_host_attrs_t to;
@@ -83,11 +85,14 @@ xce_host_attrs_t attrs_of(wire::HostAttrs::Reader from, Arena* arena) {
 
 }  // namespace
 
-const char* text_of(capnp::Text::Reader from, Arena* arena) { return arena->text(from.begin(), from.size()); }
+const char* text_of(capnp::Text::Reader from, Arena* arena) {
+  return arena->text(from.begin(), from.size());
+}
 
 const xce_gres_t* gres_of(capnp::List<wire::Gres>::Reader from, Arena* arena) {
   auto* out = arena->array<xce_gres_t>(from.size());
-  for (unsigned i = 0; i < from.size(); ++i) out[i] = {text_of(from[i].getName(), arena), from[i].getCount()};
+  for (unsigned i = 0; i < from.size(); ++i)
+    out[i] = {text_of(from[i].getName(), arena), from[i].getCount()};
   return out;
 }
 
@@ -166,12 +171,15 @@ xce_queue_t queue_of(wire::Queue::Reader from, Arena* arena) {
 }
 
 xce_user_t user_of(wire::User::Reader from, Arena* arena) {
-  return {text_of(from.getName(), arena), from.getPending(), from.getRunning(), from.getFinished(), from.getCpuMs()};
+  return {text_of(from.getName(), arena), from.getPending(), from.getRunning(), from.getFinished(),
+          from.getCpuMs()};
 }
 
 xce_node_t node_of(wire::Node::Reader from, Arena* arena) {
-  return {from.getId(),        text_of(from.getHost(), arena), from.getPort(), text_of(from.getRole(), arena),
-          from.getConnected(), from.getMatchIndex(),           from.getLastContactMs()};
+  return {from.getId(),           text_of(from.getHost(), arena),
+          from.getPort(),         text_of(from.getRole(), arena),
+          from.getConnected(),    from.getMatchIndex(),
+          from.getLastContactMs()};
 }
 
 xce_event_t event_of(wire::Event::Reader from, uint64_t revision, Arena* arena) {
@@ -220,9 +228,7 @@ xce_event_t event_of(wire::Event::Reader from, uint64_t revision, Arena* arena) 
       to.kind = XCE_EVENT_GAP;
       to.id = from.getGap();
       break;
-    case wire::Event::WAKEUP:
-      to.kind = XCE_EVENT_WAKEUP;
-      break;
+    case wire::Event::WAKEUP: to.kind = XCE_EVENT_WAKEUP; break;
     case wire::Event::LOG_QUERY: {
       const auto query = from.getLogQuery();
       to.kind = XCE_EVENT_LOG_QUERY;

@@ -1,5 +1,6 @@
-// Between the wire's messages and the C structs of xce/types.h. What comes in is not trusted beyond what Cap'n Proto
-// checks: enumerations out of range become the nearest sensible value. May throw kj::Exception on malformed messages.
+// Between the wire's messages and the C structs of xce/types.h. What comes in is not trusted beyond
+// what Cap'n Proto checks: enumerations out of range become the nearest sensible value. May throw
+// kj::Exception on malformed messages.
 #ifndef XCE_LIBXCE_CLIENT_CONVERT_H_
 #define XCE_LIBXCE_CLIENT_CONVERT_H_
 
@@ -30,7 +31,8 @@ void put_gres(const xce_gres_t* from, size_t n, capnp::List<wire::Gres>::Builder
 void put_alloc(const xce_alloc_t& from, wire::Alloc::Builder to);
 void put_report(const xce_report_t& from, wire::Report::Builder to);
 
-// FNV-1a over every field of a submission but its submit key: tells a replay from another submission of that key.
+// FNV-1a over every field of a submission but its submit key: tells a replay from another
+// submission of that key.
 uint64_t body_hash(const xce_job_spec_t& spec);
 
 }  // namespace xce::client

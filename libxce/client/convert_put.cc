@@ -46,8 +46,10 @@ void put_spec(const xce_job_spec_t& from, wire::JobSpec::Builder to) {
   to.setUid(from.uid);
   to.setGid(from.gid);
   to.setQueue(or_empty(from.queue));
-  if (from.script_len > 0) to.setScript(kj::arrayPtr(static_cast<const kj::byte*>(from.script), from.script_len));
-  if (from.nargs > 0) put_texts(from.args, from.nargs, to.initArgs(static_cast<unsigned>(from.nargs)));
+  if (from.script_len > 0)
+    to.setScript(kj::arrayPtr(static_cast<const kj::byte*>(from.script), from.script_len));
+  if (from.nargs > 0)
+    put_texts(from.args, from.nargs, to.initArgs(static_cast<unsigned>(from.nargs)));
   if (from.nenv > 0) put_texts(from.env, from.nenv, to.initEnv(static_cast<unsigned>(from.nenv)));
   to.setWorkDir(or_empty(from.work_dir));
   to.setStdinPath(or_empty(from.stdin_path));
@@ -55,7 +57,8 @@ void put_spec(const xce_job_spec_t& from, wire::JobSpec::Builder to) {
   to.setStderrPath(or_empty(from.stderr_path));
   to.setCpus(std::max(from.cpus, 1U));
   to.setMemoryMb(from.memory_mb);
-  if (from.ngres > 0) put_gres(from.gres, from.ngres, to.initGres(static_cast<unsigned>(from.ngres)));
+  if (from.ngres > 0)
+    put_gres(from.gres, from.ngres, to.initGres(static_cast<unsigned>(from.ngres)));
   to.setNodes(std::max(from.nodes, 1U));
   to.setExclusive(from.exclusive);
   to.setHold(from.hold);
@@ -73,7 +76,8 @@ void put_spec(const xce_job_spec_t& from, wire::JobSpec::Builder to) {
   if (from.ndependencies > 0) {
     auto dependencies = to.initDependencies(static_cast<unsigned>(from.ndependencies));
     for (size_t i = 0; i < from.ndependencies; ++i) {
-      dependencies[static_cast<unsigned>(i)].setKind(static_cast<wire::DependencyKind>(from.dependencies[i].kind));
+      dependencies[static_cast<unsigned>(i)].setKind(
+          static_cast<wire::DependencyKind>(from.dependencies[i].kind));
       dependencies[static_cast<unsigned>(i)].setJobId(from.dependencies[i].job_id);
     }
   }
@@ -104,7 +108,8 @@ void put_attrs(const xce_host_attrs_t& from, wire::HostAttrs::Builder to) {
   to.setBootId(or_empty(from.boot_id));
   to.setCpus(from.cpus);
   to.setMemoryMb(from.memory_mb);
-  if (from.ngres > 0) put_gres(from.gres, from.ngres, to.initGres(static_cast<unsigned>(from.ngres)));
+  if (from.ngres > 0)
+    put_gres(from.gres, from.ngres, to.initGres(static_cast<unsigned>(from.ngres)));
 }
 
 void put_queue(const xce_queue_t& from, wire::Queue::Builder to) {
@@ -123,7 +128,8 @@ void put_alloc(const xce_alloc_t& from, wire::Alloc::Builder to) {
   to.setHost(or_empty(from.host));
   to.setCpus(from.cpus);
   to.setMemoryMb(from.memory_mb);
-  if (from.ngres > 0) put_gres(from.gres, from.ngres, to.initGres(static_cast<unsigned>(from.ngres)));
+  if (from.ngres > 0)
+    put_gres(from.gres, from.ngres, to.initGres(static_cast<unsigned>(from.ngres)));
 }
 
 void put_report(const xce_report_t& from, wire::Report::Builder to) {
@@ -146,11 +152,14 @@ void put_report(const xce_report_t& from, wire::Report::Builder to) {
 
 uint64_t body_hash(const xce_job_spec_t& s) {
   Hash h;
-  for (const char* t : {s.name, s.user, s.queue, s.work_dir, s.stdin_path, s.stdout_path, s.stderr_path, s.comment}) h.text(t);
+  for (const char* t :
+       {s.name, s.user, s.queue, s.work_dir, s.stdin_path, s.stdout_path, s.stderr_path, s.comment})
+    h.text(t);
   h.bytes(s.script, s.script_len);
-  for (uint64_t v : {uint64_t{s.uid}, uint64_t{s.gid}, uint64_t{std::max(s.cpus, 1U)}, s.memory_mb, uint64_t{std::max(s.nodes, 1U)},
-                     uint64_t{s.exclusive}, uint64_t{s.hold}, uint64_t{s.requeue}, uint64_t{s.time_limit_s},
-                     uint64_t{s.warn_signal}, uint64_t{s.warn_before_s}, static_cast<uint64_t>(int64_t{s.priority}),
+  for (uint64_t v : {uint64_t{s.uid}, uint64_t{s.gid}, uint64_t{std::max(s.cpus, 1U)}, s.memory_mb,
+                     uint64_t{std::max(s.nodes, 1U)}, uint64_t{s.exclusive}, uint64_t{s.hold},
+                     uint64_t{s.requeue}, uint64_t{s.time_limit_s}, uint64_t{s.warn_signal},
+                     uint64_t{s.warn_before_s}, static_cast<uint64_t>(int64_t{s.priority}),
                      uint64_t{s.array_limit}})
     h.number(v);
   h.number(s.nargs);

@@ -40,16 +40,18 @@ Endpoint::~Endpoint() {
   loop_->join();
 }
 
-int Endpoint::start(std::string hello, std::string ping) { return loop_->start(std::move(hello), std::move(ping)); }
+int Endpoint::start(std::string hello, std::string ping) {
+  return loop_->start(std::move(hello), std::move(ping));
+}
 void Endpoint::shutdown() { loop_->shutdown(); }
 void Endpoint::join() { loop_->join(); }
-bool Endpoint::suspected() const { return loop_->suspected(); }
 bool Endpoint::on_loop_thread() const { return loop_->on_loop_thread(); }
 
 Handshake Endpoint::handshake(const std::vector<Address>& targets, Clock::time_point deadline) {
   constexpr auto kLongest = std::chrono::milliseconds(2000);
   const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
-  const auto timeout = std::clamp(left, std::chrono::milliseconds(1), std::chrono::milliseconds(kLongest));
+  const auto timeout =
+      std::clamp(left, std::chrono::milliseconds(1), std::chrono::milliseconds(kLongest));
   auto pending = std::make_shared<Loop::Pending>();
   Loop* loop = loop_.get();
   const bool posted = loop->post([loop, targets, timeout, pending] {
@@ -66,11 +68,13 @@ Handshake Endpoint::handshake(const std::vector<Address>& targets, Clock::time_p
   return none;
 }
 
-void Endpoint::send(uint64_t connection, uint64_t seq, std::string frame, std::shared_ptr<Waiter> waiter) {
+void Endpoint::send(uint64_t connection, uint64_t seq, std::string frame,
+                    std::shared_ptr<Waiter> waiter) {
   Loop* loop = loop_.get();
-  const bool posted = loop->post([loop, connection, seq, waiter, frame = std::move(frame)]() mutable {
-    loop->send(connection, seq, std::move(frame), waiter);
-  });
+  const bool posted =
+      loop->post([loop, connection, seq, waiter, frame = std::move(frame)]() mutable {
+        loop->send(connection, seq, std::move(frame), waiter);
+      });
   if (!posted && waiter != nullptr) waiter->complete(ECANCELED, {});
 }
 

@@ -1,12 +1,14 @@
 // The network side of a context: one libuv loop on its own thread, which owns the connections.
 //
 // Callers (any thread) hand it work and block on their own waiter:
-//   handshake()  connects and says hello; candidates race with a stagger, so that a silent one costs 250 ms, not a timeout
-//   send()       puts a request on one connection; the reply is matched by sequence number *and* connection, so a late reply
+//   handshake()  connects and says hello; candidates race with a stagger, so that a silent one
+//   costs 250 ms, not a timeout send()       puts a request on one connection; the reply is matched
+//   by sequence number *and* connection, so a late reply
 //                of a dead connection can reach nobody
-// While requests wait, the loop pings every 100 ms. 250 ms of silence makes it probe the other candidates beside the silent
-// one; when one of them says that it is primary, the silent connection is given up. (A stopped process's kernel still
-// acknowledges; only this finds it.) When a connection ends, all its waiters learn it at once.
+// While requests wait, the loop pings every 100 ms. 250 ms of silence makes it probe the other
+// candidates beside the silent one; when one of them says that it is primary, the silent connection
+// is given up. (A stopped process's kernel still acknowledges; only this finds it.) When a
+// connection ends, all its waiters learn it at once.
 #ifndef XCE_LIBXCE_CLIENT_ENDPOINT_H_
 #define XCE_LIBXCE_CLIENT_ENDPOINT_H_
 
@@ -38,7 +40,7 @@ class Waiter {
 
   // The caller's side. False when the deadline passed first.
   bool wait_until(Clock::time_point deadline);
-  int error() const { return error_; }      // after wait_until gave true
+  int error() const { return error_; }  // after wait_until gave true
   const Words& words() const { return words_; }
   bool written();
 
@@ -51,11 +53,11 @@ class Waiter {
 };
 
 struct Handshake {
-  uint64_t connection = 0;       // 0: none of the targets answered
-  size_t target = 0;             // whose answer it is; without one, the first target
-  int error = 0;                 // positive errno when connection is 0
-  Words words;                   // the reply to hello
-  std::vector<size_t> failed;    // other targets that were tried as well and failed or stayed silent
+  uint64_t connection = 0;     // 0: none of the targets answered
+  size_t target = 0;           // whose answer it is; without one, the first target
+  int error = 0;               // positive errno when connection is 0
+  Words words;                 // the reply to hello
+  std::vector<size_t> failed;  // other targets that were tried as well and failed or stayed silent
 };
 
 class Endpoint {
@@ -69,26 +71,27 @@ class Endpoint {
   Endpoint(std::vector<Address> candidates, Callbacks callbacks);
   ~Endpoint();  // shuts down and joins
 
-  // Starts the thread. hello and ping are whole frames whose requests have kHelloSeq and kPingSeq. 0 or -errno.
+  // Starts the thread. hello and ping are whole frames whose requests have kHelloSeq and kPingSeq.
+  // 0 or -errno.
   int start(std::string hello, std::string ping);
   // Ends everything in flight with ECANCELED, soon. Any thread, more than once.
   void shutdown();
   // After shutdown: waits for the thread's end. Not on the loop's thread.
   void join();
 
-  // Connects to targets[0], and beside it to the next one after each stagger without an answer, until one answers hello.
-  // At the deadline, or 2 s, it gives up. The connection stays until close().
+  // Connects to targets[0], and beside it to the next one after each stagger without an answer,
+  // until one answers hello. At the deadline, or 2 s, it gives up. The connection stays until
+  // close().
   Handshake handshake(const std::vector<Address>& targets, Clock::time_point deadline);
 
-  // Sends a whole frame. waiter may be null (no reply wanted). An unknown connection completes it with ECONNRESET.
+  // Sends a whole frame. waiter may be null (no reply wanted). An unknown connection completes it
+  // with ECONNRESET.
   void send(uint64_t connection, uint64_t seq, std::string frame, std::shared_ptr<Waiter> waiter);
   // The caller no longer waits for that reply.
   void forget(uint64_t connection, uint64_t seq);
   void close(uint64_t connection);
 
   bool on_loop_thread() const;
-  // Whether a connection on which requests wait has been silent for too long.
-  bool suspected() const;
 
  private:
   class Loop;

@@ -14,10 +14,10 @@ namespace xce::client {
 namespace {
 
 constexpr uint64_t kTickMs = 25;
-constexpr uint64_t kStaggerMs = 250;      // until the next target joins a race
+constexpr uint64_t kStaggerMs = 250;  // until the next target joins a race
 constexpr uint64_t kPingMs = 100;
-constexpr uint64_t kSilenceMs = 250;      // until a connection with waiting requests is suspected
-constexpr uint64_t kDeadMs = 3000;        // until it is given up even when no other candidate serves
+constexpr uint64_t kSilenceMs = 250;  // until a connection with waiting requests is suspected
+constexpr uint64_t kDeadMs = 3000;    // until it is given up even when no other candidate serves
 constexpr uint64_t kProbePauseMs = 50;
 constexpr uint64_t kProbeMs = 1000;
 
@@ -58,14 +58,16 @@ void Endpoint::Loop::Pending::complete(Handshake h) {
   cv.notify_one();
 }
 
-// ---- the thread --------------------------------------------------------------------------------------------------
+// ---- the thread
+// --------------------------------------------------------------------------------------------------
 
 int Endpoint::Loop::start(std::string hello, std::string ping) {
   hello_ = std::string(net::kClientPreamble, net::kPreambleSize) + std::move(hello);
   ping_ = std::move(ping);
   if (const int rc = uv_loop_init(&uv_); rc != 0) return rc;
   wake_.data = timer_.data = this;
-  if (const int rc = uv_async_init(&uv_, &wake_, [](uv_async_t* h) { static_cast<Loop*>(h->data)->run_posted(); });
+  if (const int rc = uv_async_init(
+          &uv_, &wake_, [](uv_async_t* h) { static_cast<Loop*>(h->data)->run_posted(); });
       rc != 0)
     return rc;
   uv_timer_init(&uv_, &timer_);
@@ -135,7 +137,8 @@ void Endpoint::Loop::close_all() {
   uv_close(reinterpret_cast<uv_handle_t*>(&wake_), nullptr);
 }
 
-// ---- connections ---------------------------------------------------------------------------------------------------
+// ---- connections
+// ---------------------------------------------------------------------------------------------------
 
 void Endpoint::Loop::on_connected(Connection* connection) { connection->write(hello_); }
 
@@ -184,11 +187,13 @@ void Endpoint::Loop::end_connection(uint64_t id, int error, int probed) {
     if (peer->second.probe != 0) finish_race(peer->second.probe, {});
     peers_.erase(id);
   }
-  callbacks_.closed(id, error, probed);  // before the waiters, so that they find the context up to date
+  callbacks_.closed(id, error,
+                    probed);  // before the waiters, so that they find the context up to date
   for (auto& [seq, waiter] : waiting) waiter->complete(error, {});
 }
 
-void Endpoint::Loop::send(uint64_t id, uint64_t seq, std::string frame, std::shared_ptr<Waiter> waiter) {
+void Endpoint::Loop::send(uint64_t id, uint64_t seq, std::string frame,
+                          std::shared_ptr<Waiter> waiter) {
   const auto connection = connections_.find(id);
   const auto peer = peers_.find(id);
   if (connection == connections_.end() || peer == peers_.end()) {
@@ -209,7 +214,8 @@ void Endpoint::Loop::forget(uint64_t id, uint64_t seq) {
 
 void Endpoint::Loop::close(uint64_t id) { end_connection(id, ECONNRESET, -1); }
 
-// ---- races ---------------------------------------------------------------------------------------------------------
+// ---- races
+// ---------------------------------------------------------------------------------------------------------
 
 Endpoint::Loop::Race* Endpoint::Loop::race_of(uint64_t connection) {
   for (auto& [id, race] : races_)
@@ -217,7 +223,8 @@ Endpoint::Loop::Race* Endpoint::Loop::race_of(uint64_t connection) {
   return nullptr;
 }
 
-void Endpoint::Loop::start_race(std::vector<Address> targets, uint64_t timeout_ms, std::shared_ptr<Pending> pending) {
+void Endpoint::Loop::start_race(std::vector<Address> targets, uint64_t timeout_ms,
+                                std::shared_ptr<Pending> pending) {
   const uint64_t now = uv_now(&uv_);
   Race& race = races_[++next_id_];
   race.id = next_id_;
@@ -255,7 +262,8 @@ void Endpoint::Loop::race_lost(Race* race, uint64_t id, int error) {
   finish_race(race->id, std::move(none));
 }
 
-void Endpoint::Loop::race_answer(Race* race, Connection* connection, Words words, int status, uint64_t term) {
+void Endpoint::Loop::race_answer(Race* race, Connection* connection, Words words, int status,
+                                 uint64_t term) {
   const uint64_t id = connection->id();
   if (race->pending == nullptr) {  // a probe: only another primary counts
     if (status != 0 || term < race->min_term) {
@@ -298,7 +306,8 @@ void Endpoint::Loop::finish_race(uint64_t id, Handshake result) {
   }
 }
 
-// ---- time ----------------------------------------------------------------------------------------------------------
+// ---- time
+// ----------------------------------------------------------------------------------------------------------
 
 void Endpoint::Loop::update_timer() {
   bool needed = !races_.empty();
@@ -306,7 +315,8 @@ void Endpoint::Loop::update_timer() {
   if (needed == timer_on_) return;
   timer_on_ = needed;
   if (needed)
-    uv_timer_start(&timer_, [](uv_timer_t* t) { static_cast<Loop*>(t->data)->tick(); }, kTickMs, kTickMs);
+    uv_timer_start(
+        &timer_, [](uv_timer_t* t) { static_cast<Loop*>(t->data)->tick(); }, kTickMs, kTickMs);
   else
     uv_timer_stop(&timer_);
 }
@@ -329,27 +339,25 @@ void Endpoint::Loop::tick() {
     }
   }
   for (const auto& [id, peer] : peers_) peer_ids.push_back(id);
-  bool suspected = false;
   for (const uint64_t id : peer_ids)
-    if (const auto peer = peers_.find(id); peer != peers_.end()) suspected |= watch_peer(id, &peer->second, now);
-  suspected_.store(suspected);
+    if (const auto peer = peers_.find(id); peer != peers_.end()) watch_peer(id, &peer->second, now);
   update_timer();
 }
 
-// Pings, suspects and gives up a connection on which requests wait. True while it is silent.
-bool Endpoint::Loop::watch_peer(uint64_t id, Peer* peer, uint64_t now) {
-  if (peer->waiting.empty()) return false;
+// Pings, suspects and gives up a connection on which requests wait.
+void Endpoint::Loop::watch_peer(uint64_t id, Peer* peer, uint64_t now) {
+  if (peer->waiting.empty()) return;
   Connection* connection = connections_[id].get();
   if (now >= std::max(peer->last_ping_ms, peer->waiting_since_ms) + kPingMs) {
     peer->last_ping_ms = now;
     connection->write(ping_);
   }
-  const uint64_t silent_ms = now - std::min(now, std::max(connection->last_heard_ms, peer->waiting_since_ms));
+  const uint64_t silent_ms =
+      now - std::min(now, std::max(connection->last_heard_ms, peer->waiting_since_ms));
   if (silent_ms >= kDeadMs)
     end_connection(id, ETIMEDOUT, -1);
   else if (silent_ms >= kSilenceMs && peer->probe == 0 && now >= peer->next_probe_ms)
     start_probe(id, peer, now);
-  return silent_ms >= kSilenceMs;
 }
 
 void Endpoint::Loop::start_probe(uint64_t id, Peer* peer, uint64_t now) {

@@ -1,4 +1,5 @@
-// The loop behind Endpoint: see endpoint.h. Everything but post() and join() runs on the loop's thread.
+// The loop behind Endpoint: see endpoint.h. Everything but post() and join() runs on the loop's
+// thread.
 #ifndef XCE_LIBXCE_CLIENT_ENDPOINT_LOOP_H_
 #define XCE_LIBXCE_CLIENT_ENDPOINT_LOOP_H_
 
@@ -36,28 +37,29 @@ class Endpoint::Loop : public Connection::Events {
   void join();
   bool on_loop_thread() const { return thread_id_.load() == std::this_thread::get_id(); }
 
-  bool suspected() const { return suspected_.load(); }
-
-  // Runs fn on the loop's thread, soon. False when the loop has ended or is about to: fn will not run.
+  // Runs fn on the loop's thread, soon. False when the loop has ended or is about to: fn will not
+  // run.
   bool post(std::function<void()> fn);
 
-  void start_race(std::vector<Address> targets, uint64_t timeout_ms, std::shared_ptr<Pending> pending);
+  void start_race(std::vector<Address> targets, uint64_t timeout_ms,
+                  std::shared_ptr<Pending> pending);
   void send(uint64_t connection, uint64_t seq, std::string frame, std::shared_ptr<Waiter> waiter);
   void forget(uint64_t connection, uint64_t seq);
   void close(uint64_t connection);
 
  private:
-  // Connections that compete for the first answer to hello: for a caller (pending), or as a probe beside a silent connection.
+  // Connections that compete for the first answer to hello: for a caller (pending), or as a probe
+  // beside a silent connection.
   struct Race {
     uint64_t id = 0;
     std::vector<Address> targets;
     size_t launched = 0;
     std::map<uint64_t, size_t> running;  // connection -> target
     std::vector<size_t> failed;
-    int first_error = 0;                 // of targets[0]
+    int first_error = 0;  // of targets[0]
     uint64_t give_up_at_ms = 0, next_launch_ms = 0;
-    std::shared_ptr<Pending> pending;    // null: a probe
-    uint64_t suspect = 0;                // of a probe: the silent connection
+    std::shared_ptr<Pending> pending;  // null: a probe
+    uint64_t suspect = 0;              // of a probe: the silent connection
     uint64_t min_term = 0;
   };
   // What the loop knows of a connection that has answered hello.
@@ -66,8 +68,8 @@ class Endpoint::Loop : public Connection::Events {
     uint64_t waiting_since_ms = 0;
     uint64_t last_ping_ms = 0;
     uint64_t next_probe_ms = 0;
-    uint64_t term = 0;      // of its hello
-    uint64_t probe = 0;     // race id, or 0
+    uint64_t term = 0;   // of its hello
+    uint64_t probe = 0;  // race id, or 0
   };
 
   void on_connected(Connection* connection) override;
@@ -76,7 +78,7 @@ class Endpoint::Loop : public Connection::Events {
 
   void run_posted();
   void tick();
-  bool watch_peer(uint64_t id, Peer* peer, uint64_t now);
+  void watch_peer(uint64_t id, Peer* peer, uint64_t now);
   void start_probe(uint64_t id, Peer* peer, uint64_t now);
   void update_timer();
   void launch(Race* race);
@@ -97,7 +99,6 @@ class Endpoint::Loop : public Connection::Events {
 
   std::thread thread_;
   std::atomic<std::thread::id> thread_id_{};
-  std::atomic<bool> suspected_{false};
   uv_loop_t uv_;
   uv_async_t wake_;
   uv_timer_t timer_;

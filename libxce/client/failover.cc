@@ -7,11 +7,13 @@
 namespace xce::client {
 namespace {
 
-constexpr int kMaxUnknowns = 2;  // replies OUTCOME_UNKNOWN to a resent write before its caller is told
+constexpr int kMaxUnknowns =
+    2;  // replies OUTCOME_UNKNOWN to a resent write before its caller is told
 
 // Statuses that say "not applied, ask another or later".
 bool is_elsewhere(int status) {
-  return status == E_XCE_REDIRECT || status == E_XCE_STANDBY || status == E_XCE_NOMASTER || status == E_XCE_NOT_READY;
+  return status == E_XCE_REDIRECT || status == E_XCE_STANDBY || status == E_XCE_NOMASTER ||
+         status == E_XCE_NOT_READY;
 }
 
 // Whether the answer means that there is no primary yet, so that asking again at once is useless.
@@ -39,7 +41,8 @@ void served(FailoverState* s, const Outcome& o) {
   s->redirects = 0;
   s->round = 0;
   s->not_before_ms = 0;
-  if (o.cluster_id != 0 && s->cluster_id != 0 && o.cluster_id != s->cluster_id) s->term = 0;  // another cluster
+  if (o.cluster_id != 0 && s->cluster_id != 0 && o.cluster_id != s->cluster_id)
+    s->term = 0;  // another cluster
   if (o.cluster_id != 0) s->cluster_id = o.cluster_id;
   s->term = std::max(s->term, o.term);
 }
@@ -72,8 +75,8 @@ Decision give_up() {
 }
 
 // This attempt failed: where next, and when.
-Decision move_on(const FailoverConfig& config, FailoverState* s, CallState* call, const Outcome& o, int64_t now_ms,
-                 double random) {
+Decision move_on(const FailoverConfig& config, FailoverState* s, CallState* call, const Outcome& o,
+                 int64_t now_ms, double random) {
   s->serving = false;
   note_failed(s, o.from);
   Decision d;
@@ -108,10 +111,11 @@ Decision done(int status) {
   return d;
 }
 
-// "May or may not have been applied": resend under the same operation sequence, by which the cluster knows whether it was.
-// When the cluster does not know this client's session, a write sent only once was never applied: a new birth makes it good.
-Decision on_unknown(const FailoverConfig& config, FailoverState* s, CallState* call, const Outcome& o, int64_t now_ms,
-                    double random) {
+// "May or may not have been applied": resend under the same operation sequence, by which the
+// cluster knows whether it was. When the cluster does not know this client's session, a write sent
+// only once was never applied: a new birth makes it good.
+Decision on_unknown(const FailoverConfig& config, FailoverState* s, CallState* call,
+                    const Outcome& o, int64_t now_ms, double random) {
   ++call->unknowns;
   call->maybe_applied = call->write;
   const bool once = call->sends <= 1;
@@ -129,11 +133,12 @@ Decision on_unknown(const FailoverConfig& config, FailoverState* s, CallState* c
 
 }  // namespace
 
-Decision decide(const FailoverConfig& config, FailoverState* state, CallState* call, const Outcome& o, int64_t now_ms,
-                double random) {
+Decision decide(const FailoverConfig& config, FailoverState* state, CallState* call,
+                const Outcome& o, int64_t now_ms, double random) {
   const bool hello = o.kind == Outcome::Kind::kHelloReply;
   if (!hello && o.kind != Outcome::Kind::kReply) {
-    if (o.kind == Outcome::Kind::kTransport && o.delivered && call->write) call->maybe_applied = true;
+    if (o.kind == Outcome::Kind::kTransport && o.delivered && call->write)
+      call->maybe_applied = true;
     return move_on(config, state, call, o, now_ms, random);
   }
   if (is_fenced(*state, o)) {

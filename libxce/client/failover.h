@@ -1,13 +1,15 @@
-// The failover decision: what a client does next, given how its last attempt came out. PURE: values in, values out;
-// the time and the random number are given.
+// The failover decision: what a client does next, given how its last attempt came out. PURE: values
+// in, values out; the time and the random number are given.
 //
-// The intuition. A client has a list of candidates and sticks to the one that serves. When that one fails, it walks the
-// list: a pass. A redirect names a node that is tried at once, before the next of the list, if this pass has not tried it
-// yet. Refusals and redirects cost no sleep within a pass, so that a dead primary is left in a round trip; nodes that say
-// "no primary" cost a share of the backoff. A pass without a primary ends in a backoff, twice as long each time (full jitter),
+// The intuition. A client has a list of candidates and sticks to the one that serves. When that one
+// fails, it walks the list: a pass. A redirect names a node that is tried at once, before the next
+// of the list, if this pass has not tried it yet. Refusals and redirects cost no sleep within a
+// pass, so that a dead primary is left in a round trip; nodes that say "no primary" cost a share of
+// the backoff. A pass without a primary ends in a backoff, twice as long each time (full jitter),
 // and counts as one retry. So neither a redirect loop nor a dead cluster can make a client spin.
 //
-// Two states: FailoverState belongs to a context and survives its calls; CallState belongs to one call.
+// Two states: FailoverState belongs to a context and survives its calls; CallState belongs to one
+// call.
 #ifndef XCE_LIBXCE_CLIENT_FAILOVER_H_
 #define XCE_LIBXCE_CLIENT_FAILOVER_H_
 
@@ -18,8 +20,8 @@
 namespace xce::client {
 
 struct FailoverConfig {
-  int candidates = 1;           // length of the list, 1..32
-  int max_retries = 20;         // passes of one call after its first
+  int candidates = 1;    // length of the list, 1..32
+  int max_retries = 20;  // passes of one call after its first
   int initial_delay_ms = 10;
   int max_delay_ms = 5000;
   double multiplier = 2.0;
@@ -27,24 +29,25 @@ struct FailoverConfig {
 
 // A node: of the list, or one that a redirect named and that the list does not hold.
 struct Target {
-  int candidate = 0;   // index of the list; -1: host and port say it
-  std::string host;    // with candidate -1 only
+  int candidate = 0;  // index of the list; -1: host and port say it
+  std::string host;   // with candidate -1 only
   uint16_t port = 0;
   friend bool operator==(const Target& a, const Target& b) {
-    return a.candidate == b.candidate && (a.candidate >= 0 || (a.host == b.host && a.port == b.port));
+    return a.candidate == b.candidate &&
+           (a.candidate >= 0 || (a.host == b.host && a.port == b.port));
   }
 };
 
 struct FailoverState {
-  Target target;                 // where to connect next; where the connection is, while serving
-  bool serving = false;          // target answered hello as primary and no failure came since
-  uint32_t tried = 0;            // candidates that failed in this pass: bit i
-  std::vector<Target> strangers; // nodes out of the list that failed in this pass
-  int redirects = 0;             // followed in this pass
-  int round = 0;                 // passes in succession without a primary: the exponent of the backoff
-  int64_t not_before_ms = 0;     // no attempt before this time
-  uint64_t cluster_id = 0;       // of the primary that served last
-  uint64_t term = 0;             // highest of a primary of that cluster that served: fences lower ones
+  Target target;                  // where to connect next; where the connection is, while serving
+  bool serving = false;           // target answered hello as primary and no failure came since
+  uint32_t tried = 0;             // candidates that failed in this pass: bit i
+  std::vector<Target> strangers;  // nodes out of the list that failed in this pass
+  int redirects = 0;              // followed in this pass
+  int round = 0;              // passes in succession without a primary: the exponent of the backoff
+  int64_t not_before_ms = 0;  // no attempt before this time
+  uint64_t cluster_id = 0;    // of the primary that served last
+  uint64_t term = 0;          // highest of a primary of that cluster that served: fences lower ones
 };
 
 struct CallState {
@@ -59,18 +62,18 @@ struct CallState {
 // How an attempt came out.
 struct Outcome {
   enum class Kind {
-    kHelloReply,    // a new connection answered hello with `status`
-    kReply,         // a request was answered with `status`
-    kTransport,     // refused, timed out, reset, garbage: `error`
-    kHookFailed,    // the rejoin hook said no
+    kHelloReply,  // a new connection answered hello with `status`
+    kReply,       // a request was answered with `status`
+    kTransport,   // refused, timed out, reset, garbage: `error`
+    kHookFailed,  // the rejoin hook said no
   };
   Kind kind = Kind::kTransport;
-  Target from;                 // whose outcome it is
-  int status = 0;              // E_XCE_... or 0
+  Target from;     // whose outcome it is
+  int status = 0;  // E_XCE_... or 0
   uint64_t term = 0, cluster_id = 0;
-  bool has_hint = false;       // `hint` names the primary, says the reply or a probe
+  bool has_hint = false;  // `hint` names the primary, says the reply or a probe
   Target hint;
-  bool delivered = false;      // kTransport of a request: it may have reached the node
+  bool delivered = false;  // kTransport of a request: it may have reached the node
 };
 
 enum class Action {
@@ -89,14 +92,15 @@ struct Decision {
 };
 
 // Decides. `random` is in [0, 1). Changes *state and *call to what holds afterwards.
-Decision decide(const FailoverConfig& config, FailoverState* state, CallState* call, const Outcome& outcome,
-                int64_t now_ms, double random);
+Decision decide(const FailoverConfig& config, FailoverState* state, CallState* call,
+                const Outcome& outcome, int64_t now_ms, double random);
 
-// Remembers for this pass that `target` failed, without deciding anything: for a node that lost a race of connects.
+// Remembers for this pass that `target` failed, without deciding anything: for a node that lost a
+// race of connects.
 void note_failed(FailoverState* state, const Target& target);
 
-// True for a call that must not wait any longer: its passes or its time are used up (for calls that wait while another
-// one repairs the connection).
+// True for a call that must not wait any longer: its passes or its time are used up (for calls that
+// wait while another one repairs the connection).
 bool exhausted(const FailoverConfig& config, const CallState& call, int64_t now_ms);
 
 }  // namespace xce::client

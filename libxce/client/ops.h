@@ -1,5 +1,5 @@
-// How the xcecli_* functions are written: one line of category, one lambda that fills in the request, one that takes the
-// answer. Private to client.cc, ops_*.cc.
+// How the xcecli_* functions are written: one line of category, one lambda that fills in the
+// request, one that takes the answer. Private to client.cc, ops_*.cc.
 #ifndef XCE_LIBXCE_CLIENT_OPS_H_
 #define XCE_LIBXCE_CLIENT_OPS_H_
 
@@ -17,7 +17,8 @@ using Accept = std::function<int(wire::Reply::Reader)>;
 
 inline const char* or_empty(const char* text) { return text == nullptr ? "" : text; }
 
-inline int call(xcecli_ctx_t ctx, Category category, Encode encode, Accept accept = {}, bool stale_ok = false) {
+inline int call(xcecli_ctx_t ctx, Category category, Encode encode, Accept accept = {},
+                bool stale_ok = false) {
   if (ctx == nullptr) return -EINVAL;
   Operation op;
   op.category = category;

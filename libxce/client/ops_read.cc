@@ -14,7 +14,8 @@ int accept_jobs(Reply reply, xce_job_page_t** out) {
   const auto page = reply.getBody().getJobs();
   const auto jobs = page.getJobs();
   auto result = new_result<xce_job_page_t>(1);
-  auto guard = std::unique_ptr<xce_job_page_t, void (*)(xce_job_page_t*)>(result.items, xce_free_job_page);
+  auto guard =
+      std::unique_ptr<xce_job_page_t, void (*)(xce_job_page_t*)>(result.items, xce_free_job_page);
   result.items->revision = reply.getIndex();
   result.items->next_after_id = page.getNextAfterId();
   result.items->total = page.getTotal();
@@ -25,7 +26,8 @@ int accept_jobs(Reply reply, xce_job_page_t** out) {
   return 0;
 }
 
-// A list of the wire to an array of T; the caller frees it with the xce_free_ function that free_result is behind.
+// A list of the wire to an array of T; the caller frees it with the xce_free_ function that
+// free_result is behind.
 template <typename T, typename List, typename Convert>
 int accept_list(const List& list, T** out, size_t* n, Convert convert) {
   auto result = new_result<T>(list.size());
@@ -36,7 +38,8 @@ int accept_list(const List& list, T** out, size_t* n, Convert convert) {
   return 0;
 }
 
-int job_query(xcecli_ctx_t ctx, const xce_job_filter_t* filter, xce_job_page_t** out, bool history) {
+int job_query(xcecli_ctx_t ctx, const xce_job_filter_t* filter, xce_job_page_t** out,
+              bool history) {
   if (out == nullptr) return -EINVAL;
   *out = nullptr;
   xce_job_filter_t all;
@@ -47,7 +50,8 @@ int job_query(xcecli_ctx_t ctx, const xce_job_filter_t* filter, xce_job_page_t**
       [&](Reply reply) { return accept_jobs(reply, out); }, f.stale_ok);
 }
 
-xce_cluster_status_t* new_status(ArenaResult<xce_cluster_status_t> result, capnp::List<wire::Node>::Reader nodes) {
+xce_cluster_status_t* new_status(ArenaResult<xce_cluster_status_t> result,
+                                 capnp::List<wire::Node>::Reader nodes) {
   xce_cluster_status_t* s = result.items;
   s->role = s->disk = s->scheduler = "";
   s->nnodes = nodes.size();
@@ -143,7 +147,9 @@ extern "C" {
 
 int xcecli_hello(xcecli_ctx_t ctx, xce_hello_t* out) {
   if (ctx == nullptr) return -EINVAL;
-  return read(ctx, [&](Op op) { ctx->put_hello(op.initHello()); }, [&](Reply r) { return accept_hello(r, out); });
+  return read(
+      ctx, [&](Op op) { ctx->put_hello(op.initHello()); },
+      [&](Reply r) { return accept_hello(r, out); });
 }
 
 int xcecli_joblist(xcecli_ctx_t ctx, const xce_job_filter_t* filter, xce_job_page_t** out) {
@@ -153,7 +159,8 @@ int xcecli_joblist(xcecli_ctx_t ctx, const xce_job_filter_t* filter, xce_job_pag
 int xcecli_jobinfo(xcecli_ctx_t ctx, uint64_t id, xce_job_page_t** out) {
   if (out == nullptr) return -EINVAL;
   *out = nullptr;
-  return read(ctx, [&](Op op) { op.setJobInfo(id); }, [&](Reply r) { return accept_jobs(r, out); });
+  return read(
+      ctx, [&](Op op) { op.setJobInfo(id); }, [&](Reply r) { return accept_jobs(r, out); });
 }
 
 int xcecli_jobhist(xcecli_ctx_t ctx, const xce_job_filter_t* filter, xce_job_page_t** out) {
@@ -164,21 +171,30 @@ int xcecli_workerlist(xcecli_ctx_t ctx, xce_host_t** out, size_t* n) {
   if (out == nullptr || n == nullptr) return -EINVAL;
   return read(
       ctx, [](Op op) { op.setWorkerList(); },
-      [&](Reply r) { return r.getBody().isHosts() ? accept_list(r.getBody().getHosts(), out, n, host_of) : kWrongAnswer; });
+      [&](Reply r) {
+        return r.getBody().isHosts() ? accept_list(r.getBody().getHosts(), out, n, host_of)
+                                     : kWrongAnswer;
+      });
 }
 
 int xcecli_queuelist(xcecli_ctx_t ctx, xce_queue_t** out, size_t* n) {
   if (out == nullptr || n == nullptr) return -EINVAL;
   return read(
       ctx, [](Op op) { op.setQueueList(); },
-      [&](Reply r) { return r.getBody().isQueues() ? accept_list(r.getBody().getQueues(), out, n, queue_of) : kWrongAnswer; });
+      [&](Reply r) {
+        return r.getBody().isQueues() ? accept_list(r.getBody().getQueues(), out, n, queue_of)
+                                      : kWrongAnswer;
+      });
 }
 
 int xcecli_userlist(xcecli_ctx_t ctx, xce_user_t** out, size_t* n) {
   if (out == nullptr || n == nullptr) return -EINVAL;
   return read(
       ctx, [](Op op) { op.setUserList(); },
-      [&](Reply r) { return r.getBody().isUsers() ? accept_list(r.getBody().getUsers(), out, n, user_of) : kWrongAnswer; });
+      [&](Reply r) {
+        return r.getBody().isUsers() ? accept_list(r.getBody().getUsers(), out, n, user_of)
+                                     : kWrongAnswer;
+      });
 }
 
 int xcecli_reslist(xcecli_ctx_t ctx, xce_gres_t** out, size_t* n) {
@@ -188,7 +204,10 @@ int xcecli_reslist(xcecli_ctx_t ctx, xce_gres_t** out, size_t* n) {
   };
   return read(
       ctx, [](Op op) { op.setResList(); },
-      [&](Reply r) { return r.getBody().isGres() ? accept_list(r.getBody().getGres(), out, n, convert) : kWrongAnswer; });
+      [&](Reply r) {
+        return r.getBody().isGres() ? accept_list(r.getBody().getGres(), out, n, convert)
+                                    : kWrongAnswer;
+      });
 }
 
 int xcecli_resval(xcecli_ctx_t ctx, const char* name, uint32_t* out) {
@@ -207,16 +226,19 @@ int xcecli_resval(xcecli_ctx_t ctx, const char* name, uint32_t* out) {
 int xcecli_clusterconf(xcecli_ctx_t ctx, xce_cluster_status_t** out) {
   if (out == nullptr) return -EINVAL;
   *out = nullptr;
-  return read(ctx, [](Op op) { op.setClusterConf(); }, [&](Reply r) { return accept_conf(r, out); });
+  return read(
+      ctx, [](Op op) { op.setClusterConf(); }, [&](Reply r) { return accept_conf(r, out); });
 }
 
 int xcecli_clusterstatus(xcecli_ctx_t ctx, xce_cluster_status_t** out) {
   if (out == nullptr) return -EINVAL;
   *out = nullptr;
-  return read(ctx, [](Op op) { op.setClusterStatus(); }, [&](Reply r) { return accept_status(r, out); });
+  return read(
+      ctx, [](Op op) { op.setClusterStatus(); }, [&](Reply r) { return accept_status(r, out); });
 }
 
-int xcecli_joblog(xcecli_ctx_t ctx, uint64_t id, xce_stream_t stream, uint64_t offset, uint32_t limit, xce_log_chunk_t** out) {
+int xcecli_joblog(xcecli_ctx_t ctx, uint64_t id, xce_stream_t stream, uint64_t offset,
+                  uint32_t limit, xce_log_chunk_t** out) {
   if (out == nullptr) return -EINVAL;
   *out = nullptr;
   return read(

@@ -42,7 +42,8 @@ int main(int argc, char** argv) {
   if (result == 0 && xcecli_jobsub(ctx, &spec, &submitted) != 0) result = fail("submit");
   if (result == 0 && xcecli_jobinfo(ctx, submitted.job_id, &page) != 0) result = fail("jobinfo");
   if (result == 0 && page->njobs == 1)
-    printf("job %llu is in state %d\n", (unsigned long long)submitted.job_id, (int)page->jobs[0].state);
+    printf("job %llu is in state %d\n", (unsigned long long)submitted.job_id,
+           (int)page->jobs[0].state);
   xce_free_job_page(page);
   xcecli_ctx_free(ctx);
   return result;

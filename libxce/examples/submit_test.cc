@@ -10,8 +10,9 @@
 namespace {
 
 std::string run(const std::string& arguments, int* status) {
-  const std::string command = std::string(std::getenv("TEST_SRCDIR")) + "/" + std::getenv("TEST_WORKSPACE") +
-                              "/libxce/examples/submit " + arguments + " 2>&1";
+  const std::string command = std::string(std::getenv("TEST_SRCDIR")) + "/" +
+                              std::getenv("TEST_WORKSPACE") + "/libxce/examples/submit " +
+                              arguments + " 2>&1";
   FILE* pipe = popen(command.c_str(), "r");
   std::string out;
   std::array<char, 256> buffer;
@@ -23,7 +24,8 @@ std::string run(const std::string& arguments, int* status) {
 TEST(Example, SubmitsAndShows) {
   xce::client::MockMaster master([](const xce::client::Seen&) { return xce::client::Answer(); });
   int status = -1;
-  EXPECT_EQ(run("127.0.0.1:" + std::to_string(master.port()) + " true", &status), "job 42 is in state 0\n");
+  EXPECT_EQ(run("127.0.0.1:" + std::to_string(master.port()) + " true", &status),
+            "job 42 is in state 0\n");
   EXPECT_EQ(status, 0);
 }
 

@@ -1,5 +1,6 @@
-// A controller for tests of libxce: listens on an ephemeral port of the loopback interface and answers from a script.
-// Threads: its own; every member may be called from any thread. The script runs on a connection's thread.
+// A controller for tests of libxce: listens on an ephemeral port of the loopback interface and
+// answers from a script. Threads: its own; every member may be called from any thread. The script
+// runs on a connection's thread.
 #ifndef XCE_LIBXCE_CLIENT_TESTING_MOCK_MASTER_H_
 #define XCE_LIBXCE_CLIENT_TESTING_MOCK_MASTER_H_
 
@@ -28,7 +29,11 @@ struct Seen {
 
 // What it shall do about it.
 struct Answer {
-  enum class Do { kReply, kCut, kNothing } action = Do::kReply;  // kCut: close the connection without an answer
+  enum class Do {
+    kReply,
+    kCut,
+    kNothing
+  } action = Do::kReply;  // kCut: close the connection without an answer
   int status = 0;
   uint64_t term = 0, cluster_id = 0, applied = 7, job_id = 42;
   bool existing = false;

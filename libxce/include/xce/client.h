@@ -76,6 +76,10 @@ XCE_API void xcecli_ctx_free(xcecli_ctx_t ctx);
  * set a flag and rejoin afterwards (A2). */
 typedef int (*xcecli_reconnect_cb)(xcecli_ctx_t ctx, void* arg);
 XCE_API int xcecli_set_reconnect_handler(xcecli_ctx_t ctx, xcecli_reconnect_cb cb, void* arg);
+/* Runs on the context's own thread as soon as the connection is lost, also while no call is in flight; must not block nor call
+ * into ctx. Wake a thread that calls xcecli_hello: that repairs the connection. */
+typedef void (*xcecli_disconnect_cb)(xcecli_ctx_t ctx, void* arg);
+XCE_API int xcecli_set_disconnect_handler(xcecli_ctx_t ctx, xcecli_disconnect_cb cb, void* arg);
 /* Runs on the context's own thread, in order of revision; must not block nor call into ctx. The event is valid during the call. */
 typedef void (*xcecli_push_cb)(xcecli_ctx_t ctx, const xce_event_t* event, void* arg);
 XCE_API int xcecli_set_push_handler(xcecli_ctx_t ctx, xcecli_push_cb cb, void* arg);
