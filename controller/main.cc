@@ -2,6 +2,7 @@
 // command line.
 #include <CLI/CLI.hpp>
 #include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -20,6 +21,14 @@ constexpr int kBadUsage = 2;
 uint64_t random_u64() {
   std::random_device device;
   return (uint64_t{device()} << 32) | device();
+}
+
+// Connections take file descriptors: as many as the system lets us have.
+void raise_descriptor_limit() {
+  rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 int complain(const std::string& what) {
@@ -64,6 +73,7 @@ int main(int argc, char** argv) {
   options->service.first_query_id = random_u64() >> 1;
   options->service.operator_uid = geteuid();
   signal(SIGPIPE, SIG_IGN);
+  raise_descriptor_limit();
   signal(SIGXFSZ, SIG_IGN);  // a write over a size limit is an error to report, not a reason to die
 
   xce::service::Daemon daemon(*std::move(options));

@@ -64,6 +64,7 @@ absl::Status Daemon::start() {
     uv_signal_start(&int_, on_signal, SIGINT);
   }
   gateway_.start();
+  started_ = true;
   spdlog::info("xce_controller ready on {}:{} (node {} of {})", options_.listen_host, gateway_.port(),
                options_.consensus.self, options_.consensus.peers.size());
   return absl::OkStatus();
@@ -132,7 +133,7 @@ void Daemon::end() {
   uv_close(reinterpret_cast<uv_handle_t*>(&int_), nullptr);
   uv_close(reinterpret_cast<uv_handle_t*>(&timer_), nullptr);
   uv_close(reinterpret_cast<uv_handle_t*>(&stopper_), nullptr);
-  spdlog::info("stopped");
+  if (started_) spdlog::info("stopped");
 }
 
 }  // namespace xce::service

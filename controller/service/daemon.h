@@ -66,6 +66,7 @@ class Daemon : private consensus::StateMachine, private consensus::Listener {
   uv_signal_t term_, int_;
   uv_async_t stopper_;
   uv_timer_t timer_;
+  bool started_ = false;
   Phase phase_ = Phase::kServing;
   uint64_t drain_until_ms_ = 0;
 };

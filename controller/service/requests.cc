@@ -10,6 +10,7 @@
 namespace xce::service {
 namespace {
 
+constexpr size_t kMaxWriteBytes = 3 * 1024 * 1024 + 256 * 1024;  // of one command in the log
 constexpr uint32_t kMaxLogBytes = 1024 * 1024;
 
 const char* word(NodeRole role) {
@@ -152,6 +153,12 @@ void Service::write(Request request) {
       spec->uid = request.who->uid;
       spec->gid = request.who->gid;
     }
+  }
+  // A small message may say the same large thing many times over (Cap'n Proto pointers may share their target).
+  if (const size_t bytes = guess_bytes(command.op); bytes > kMaxWriteBytes) {
+    answer_status(request, E_XCE_INVALID, absl::StrCat(name_of(request.ask), " of ", bytes, " bytes is over the limit of ",
+                                                       kMaxWriteBytes, " bytes: split it"));
+    return;
   }
   writes_.add(std::move(command), Waiter{request.conn, request.seq, request.ask, request.deadline_ms});
 }

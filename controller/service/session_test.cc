@@ -1,10 +1,14 @@
 // Sessions over a real socket against a fake log: who may say what, when answers come, what is pushed to whom.
 #include <gtest/gtest.h>
 
+#include <cstring>
+#include <random>
 #include <string>
+#include <vector>
 
 #include "controller/service/testing/fake_replica.h"
 #include "controller/service/testing/test_client.h"
+#include "libxce/wire/codec.h"
 #include "xce/errnox.h"
 
 namespace xce::service::testing {
@@ -177,6 +181,73 @@ TEST(Session, RolesMayDoOnlyWhatTheyNeed) {
   });
   EXPECT_EQ(answer->reply().getStatus(), E_XCE_PERM);
   EXPECT_NE(user.join(Role::kWorker)->reply().getStatus(), 0);
+}
+
+// Requests with random bytes changed: whatever becomes of their connections, the controller goes on.
+TEST(Session, DamagedRequestsHurtOnlyTheirConnection) {
+  Harness harness;
+  std::mt19937 random(7);
+  for (int round = 0; round < 300; ++round) {
+    TestClient client(harness.port());
+    ASSERT_TRUE(client.connected());
+    ASSERT_EQ(client.hello(Role::kUser), 0);
+    capnp::MallocMessageBuilder message;
+    auto request = message.initRoot<wire::Request>();
+    request.setSeq(9);
+    request.setOpSeq(9);
+    if (round % 3 == 0) {
+      auto spec = request.initOp().initJobSubmit();
+      spec.setName("damaged");
+      spec.setCpus(1);
+      spec.initArgs(3).set(0, "true");
+      spec.initArray(5).set(1, 4);
+    } else if (round % 3 == 1) {
+      request.initOp().initJobList().initIds(4).set(0, 1);
+    } else {
+      request.initOp().initQueueCtrl().initQueue().setName("q");
+    }
+    std::string payload = wire::flatten(message);
+    for (unsigned changes = 1 + random() % 6; changes > 0; --changes) payload[random() % payload.size()] ^= 1 << random() % 8;
+    std::string frame;
+    net::append_frame(payload, &frame);
+    ASSERT_TRUE(client.send_raw(frame));
+  }
+  TestClient client(harness.port());
+  ASSERT_EQ(client.hello(Role::kUser), 0);
+  EXPECT_EQ(client.submit("well")->reply().getStatus(), 0);
+}
+
+// A message may point to one large text many times over: what it unfolds to counts, not what it weighs.
+TEST(Session, AMessageThatUnfoldsToTooMuchIsRefused) {
+  Harness harness;
+  TestClient client(harness.port());
+  ASSERT_EQ(client.hello(Role::kUser), 0);
+  for (const unsigned times : {5u, 50u}) {  // over the limit of a write; over the limit of what is read of a message
+    capnp::MallocMessageBuilder message(1 << 20);  // one segment
+    auto request = message.initRoot<wire::Request>();
+    request.setSeq(times);
+    request.setOpSeq(times);
+    auto spec = request.initOp().initJobSubmit();
+    spec.setCpus(1);
+    const std::string text = "A=" + std::string(700000, 'a');
+    spec.initEnv(times).set(0, text);
+    const std::string payload = wire::flatten(message);
+    std::vector<uint64_t> words(payload.size() / 8);
+    std::memcpy(words.data(), payload.data(), payload.size());
+    const uint32_t high = static_cast<uint32_t>((text.size() + 1) << 3 | 2);  // a list pointer to that many bytes
+    size_t first = 0;
+    while (first < words.size() && words[first] >> 32 != high) ++first;
+    ASSERT_LT(first + times, words.size());
+    for (unsigned i = 1; i < times; ++i) words[first + i] = words[first] - (uint64_t{i} << 2);  // nearer by i words
+    std::string frame;
+    net::append_frame({reinterpret_cast<const char*>(words.data()), words.size() * 8}, &frame);
+    ASSERT_TRUE(client.send_raw(frame));
+    auto answer = client.reply(times);
+    ASSERT_NE(answer, nullptr);
+    EXPECT_EQ(answer->reply().getStatus(), E_XCE_INVALID) << times;
+  }
+  EXPECT_EQ(client.submit("well")->reply().getStatus(), 0);
+  harness.on_loop([&] { EXPECT_EQ(harness.replica().proposals, 1u); });
 }
 
 }  // namespace

@@ -15,8 +15,15 @@ constexpr size_t kMaxUnderWayBytes = 64 * 1024 * 1024;  // beyond it the disks d
 
 // A guess at the encoded size, without encoding.
 struct SizeGuess {
+  static size_t gres(const std::vector<Gres>& from) {
+    size_t n = 0;
+    for (const Gres& each : from) n += 24 + each.name.size();
+    return n;
+  }
   size_t operator()(const JobSpec& spec) const {
-    size_t n = 512 + spec.comment.size() + spec.work_dir.size() + 4 * spec.array.size();
+    size_t n = 512 + spec.name.size() + spec.user.size() + spec.queue.size() + spec.work_dir.size() +
+               spec.stdin_path.size() + spec.stdout_path.size() + spec.stderr_path.size() + spec.submit_key.size() +
+               spec.comment.size() + 4 * spec.array.size() + gres(spec.gres) + 16 * spec.dependencies.size();
     if (!spec.body) return n;
     n += spec.body->script.size();
     for (const std::string& arg : spec.body->args) n += arg.size() + 16;
@@ -25,7 +32,10 @@ struct SizeGuess {
   }
   size_t operator()(const Dispatches& dispatches) const {
     size_t n = 64;
-    for (const Dispatch& item : dispatches.items) n += 48 + 96 * item.allocs.size();
+    for (const Dispatch& item : dispatches.items) {
+      n += 48;
+      for (const Alloc& alloc : item.allocs) n += 48 + alloc.host.size() + gres(alloc.gres);
+    }
     return n;
   }
   size_t operator()(const PendReasons& reasons) const {
@@ -39,7 +49,14 @@ struct SizeGuess {
       n += 160 + item.message.size() + item.stdout_file.size() + item.stderr_file.size();
     return n;
   }
-  size_t operator()(const JobControl& control) const { return 64 + 8 * control.ids.size(); }
+  size_t operator()(const JobControl& control) const { return 64 + 8 * control.ids.size() + (*this)(control.modify); }
+  size_t operator()(const Join& join) const {
+    const HostAttrs& host = join.host;
+    return 256 + host.name.size() + host.version.size() + host.address.size() + host.boot_id.size() + gres(host.gres);
+  }
+  size_t operator()(const UpdateResvals& update) const { return 64 + gres(update.gres); }
+  size_t operator()(const QueueControl& control) const { return 256 + control.queue.name.size(); }
+  size_t operator()(const HostControl& control) const { return 256 + control.name.size() + control.reason.size(); }
   template <typename Other>
   size_t operator()(const Other&) const {
     return 512;
@@ -48,11 +65,13 @@ struct SizeGuess {
 
 }  // namespace
 
+size_t guess_bytes(const Op& op) { return 128 + std::visit(SizeGuess{}, op); }
+
 Writes::Writes(Replica* replica, Done done, Results results)
     : replica_(replica), done_(std::move(done)), results_(std::move(results)) {}
 
 void Writes::add(Command command, Waiter waiter) {
-  const size_t bytes = 128 + std::visit(SizeGuess{}, command.op);
+  const size_t bytes = guess_bytes(command.op);
   added_.push_back({std::move(command), waiter, bytes});
 }
 

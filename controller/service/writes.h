@@ -13,6 +13,9 @@
 
 namespace xce::service {
 
+// A guess at how many bytes a command takes in the log, without encoding it; rather too many than too few.
+size_t guess_bytes(const Op& op);
+
 struct Waiter {  // who waits for a write
   ConnId conn = 0;  // 0: nobody (the primary's own)
   uint64_t seq = 0;
