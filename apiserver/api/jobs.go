@@ -48,13 +48,13 @@ type jobOutput struct {
 }
 
 type killInput struct {
-	jobInput
+	ID     uint64 `path:"id" minimum:"1"`
 	Signal uint32 `query:"signal" maximum:"64" doc:"signal number; 0: TERM, then KILL"`
 	Array  bool   `query:"array" doc:"every task of the array whose id this is"`
 }
 
 type actionInput struct {
-	jobInput
+	ID     uint64 `path:"id" minimum:"1"`
 	Action string `path:"action" enum:"suspend,resume,hold,release,requeue"`
 	Array  bool   `query:"array" doc:"every task of the array whose id this is"`
 }
@@ -67,7 +67,7 @@ type accepted struct {
 type acceptedOutput struct{ Body accepted }
 
 type outputInput struct {
-	jobInput
+	ID     uint64 `path:"id" minimum:"1"`
 	Stream string `query:"stream" enum:"stdout,stderr" default:"stdout"`
 	Offset uint64 `query:"offset"`
 	Limit  uint32 `query:"limit" minimum:"1" maximum:"1048576" default:"65536" doc:"bytes"`

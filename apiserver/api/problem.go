@@ -141,7 +141,8 @@ func problemOfHuma(ctx huma.Context, status int, message string, errs ...error) 
 		switch {
 		case err == nil:
 		case errors.As(err, &detailer):
-			detail := detailer.ErrorDetail()
+			detail := *detailer.ErrorDetail()
+			detail.Message = strings.TrimPrefix(detail.Message, "E_XCE_INVALID: ") // of our own UnmarshalJSON
 			if len(p.Errors) < 20 {
 				p.Errors = append(p.Errors, &huma.ErrorDetail{Message: detail.Message, Location: detail.Location}) // not the value: it may be a secret
 			}

@@ -153,7 +153,11 @@ func (s *Server) submitJob(ctx context.Context, in *submitInput) (*submitOutput,
 		done, err = s.repetition(ctx, e, hash)
 	}
 	if err != nil {
-		return nil, problemOf(ctx, err, repeatable)
+		p := problemOf(ctx, err, repeatable)
+		if p.Status == http.StatusNotFound { // a queue or a job that the body names
+			p.Status, p.Title = http.StatusBadRequest, http.StatusText(http.StatusBadRequest)
+		}
+		return nil, p
 	}
 	out := &submitOutput{Status: http.StatusCreated, Location: "/api/v1/jobs/" + strconv.FormatUint(done.JobID, 10),
 		Body: submitted{ID: done.JobID, Count: max(1, done.Count), Existing: done.Existing}}
@@ -200,7 +204,7 @@ func hashOf(spec *model.JobSpec) string {
 func specOf(b *submitBody) (model.JobSpec, error) {
 	spec := model.JobSpec{
 		Name: b.Name, User: b.User, Queue: b.Queue, Script: b.Script, Args: b.Args, Env: b.Env, WorkDir: b.WorkDir, StdinPath: b.StdinPath,
-		StdoutPath: b.StdoutPath, StderrPath: b.StderrPath, CPUs: b.CPUs, MemoryMB: b.MemoryMB, Gres: b.Gres, Nodes: b.Nodes, Exclusive: b.Exclusive,
+		StdoutPath: b.StdoutPath, StderrPath: b.StderrPath, CPUs: max(1, b.CPUs), MemoryMB: b.MemoryMB, Gres: b.Gres, Nodes: max(1, b.Nodes), Exclusive: b.Exclusive,
 		Hold: b.Hold, Requeue: b.Requeue, TimeLimitS: b.TimeLimitS, WarnSignal: b.WarnSignal, WarnBeforeS: b.WarnBeforeS, Priority: b.Priority,
 		ArrayLimit: b.ArrayLimit, Dependencies: b.Dependencies, Comment: b.Comment,
 	}

@@ -29,6 +29,9 @@ func newCaller(health *Health, rejoin *Rejoiner, slots int, timeout time.Duratio
 	return &caller{health: health, rejoin: rejoin, slots: make(chan struct{}, slots), slotWait: min(timeout, 2*time.Second), timeout: timeout}
 }
 
+// The HTTP client has gone; nobody reads this.
+var gaveUp = &model.Error{Status: int(syscall.ECANCELED), Code: "ECANCELED", Message: "the request was given up", Outcome: model.NotApplied}
+
 type result[T any] struct {
 	value T
 	err   error
@@ -69,12 +72,23 @@ func call[T any](ctx context.Context, c *caller, write bool, op func(deadline ti
 		r := <-done
 		return r.value, r.err
 	}
-	select {
-	case r := <-done:
-		return r.value, r.err
-	case <-ctx.Done():
-		return none, &model.Error{Status: int(syscall.ECANCELED), Code: "ECANCELED", Message: "the request was given up", Outcome: model.NotApplied}
-	case <-marked:
+	silence := time.NewTimer(silenceLimit)
+	defer silence.Stop()
+	for waiting := true; waiting; {
+		select {
+		case r := <-done:
+			return r.value, r.err
+		case <-silence.C: // nobody has had an answer since: do not wait for the deadline to find out
+			if silent := time.Since(time.Unix(0, c.lastAnswer.Load())); silent < silenceLimit {
+				silence.Reset(silenceLimit - silent)
+			} else {
+				c.health.MarkDegraded(degradedTTL)
+			}
+		case <-ctx.Done():
+			return none, gaveUp
+		case <-marked:
+			waiting = false
+		}
 	}
 	select { // its own failure may be what marked it
 	case r := <-done:

@@ -39,3 +39,6 @@ func goBackendLog(level C.int, line *C.char) {
 		log.Error(C.GoString(line))
 	}
 }
+
+// callHook calls the rejoin hook as the library does; for tests, which cannot use cgo.
+func callHook(c *Client) int { return int(goBackendRejoin(C.uintptr_t(c.handle))) }

@@ -90,7 +90,7 @@ type Client struct {
 
 const (
 	joinDeadline  = 2 * time.Second
-	helloDeadline = time.Second
+	helloDeadline = silenceLimit
 )
 
 // The process has one log callback, as libxce has.
@@ -153,6 +153,8 @@ func RegisterToBackend(config *Config, hub *events.Hub, log *zap.Logger) (*Clien
 	}
 	c_config.role = C.HostRole_apiserver
 	c_config.call_deadline_ms = C.int(config.Timeout.Milliseconds())
+	// The probe should find a new primary soon after its election, so the pauses stay short; deadlines bound each call.
+	c_config.retry = C.xce_retry_config_t{max_retries: 1000, initial_delay_ms: 10, max_delay_ms: 400, multiplier: 2}
 	name := C.CString(config.Name)
 	defer C.free(unsafe.Pointer(name))
 	C.xce_backend_set_name(&c_config, name)

@@ -6,12 +6,11 @@ import (
 )
 
 const (
-	heartbeatEvery   = 250 * time.Millisecond
-	probeEvery       = time.Second             // a hello that a primary has to answer
-	degradedTTL      = 1500 * time.Millisecond // after a failed request
-	silentTTL        = 3 * time.Second         // after failed probes; each further one renews it
-	silentAfter      = 2                       // failed probes in a row
-	heartbeatGrace   = time.Second             // heartbeats may fail for this long: a failover
+	heartbeatEvery = 250 * time.Millisecond
+	probeEvery     = 500 * time.Millisecond // a hello, which only a primary answers; after a failed one the next tick asks again
+	// Without any answer for this long the controllers count as silent: longer than a failover takes, shorter than what a person notices.
+	silenceLimit     = 900 * time.Millisecond
+	degradedTTL      = 1500 * time.Millisecond // after a failed request or probe; failing probes renew it in time
 	readyAnswerLimit = 4 * time.Second         // without an answer for this long we are not ready
 )
 
@@ -25,8 +24,7 @@ type prober struct {
 	now    func() time.Time
 
 	failingSince time.Time // of heartbeats; zero: they succeed
-	lastProbe    time.Time
-	failedProbes int
+	nextProbe    time.Time
 }
 
 // run ticks until ctx ends.
@@ -51,8 +49,8 @@ func (p *prober) tick() {
 		if p.failingSince.IsZero() {
 			p.failingSince = now
 		}
-		if now.Sub(p.failingSince) >= heartbeatGrace {
-			p.health.MarkDegraded(silentTTL)
+		if now.Sub(p.failingSince) >= silenceLimit {
+			p.health.MarkDegraded(degradedTTL)
 		}
 	} else if !p.failingSince.IsZero() {
 		p.failingSince = time.Time{}
@@ -61,29 +59,25 @@ func (p *prober) tick() {
 	p.rejoin.Observe()
 	if p.rejoin.Needed() {
 		p.count(p.rejoin.Rejoin())
-		p.lastProbe = p.now()
 		return
 	}
-	if now.Sub(p.lastProbe) < probeEvery {
+	if now.Before(p.nextProbe) {
 		return
 	}
 	joined, err := p.hello()
-	p.lastProbe = p.now()
 	p.count(err)
 	if err == nil && !joined {
 		p.rejoin.Flag()
 	}
 }
 
-// count keeps Health: a controller that answers makes it healthy, several silences in a row make it degraded.
+// count keeps Health: a controller that answers makes it healthy, silence makes it degraded.
 func (p *prober) count(err error) {
-	if err == nil {
-		p.failedProbes = 0
-		p.health.MarkHealthy()
+	if err != nil {
+		p.nextProbe = time.Time{}
+		p.health.MarkDegraded(degradedTTL)
 		return
 	}
-	p.failedProbes++
-	if p.failedProbes >= silentAfter {
-		p.health.MarkDegraded(silentTTL)
-	}
+	p.nextProbe = p.now().Add(probeEvery)
+	p.health.MarkHealthy()
 }
