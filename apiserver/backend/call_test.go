@@ -174,3 +174,19 @@ func TestNothingBeginsAfterRefuse(t *testing.T) {
 		isNotReady(t, err)
 	}
 }
+
+func TestLogLinesOfAnOutageAreFew(t *testing.T) {
+	var lines throttle
+	now, passed := time.Unix(1000, 0), 0
+	for range 6000 { // ten minutes, ten a second
+		if ok, _ := lines.pass(now); ok {
+			passed++
+		}
+		now = now.Add(100 * time.Millisecond)
+	}
+	require.InDelta(t, logBurst+600/5, passed, 2)
+	now = now.Add(time.Hour)
+	ok, dropped := lines.pass(now)
+	require.True(t, ok)
+	require.Positive(t, dropped)
+}

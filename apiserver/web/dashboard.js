@@ -43,13 +43,23 @@ function fill(tableId, rows, whenEmpty) {
 
 // ---- words ----
 function span(ms) {
-  const s = Math.max(0, Math.round(ms / 1000));
+  if (ms < 1000) return Math.max(0, Math.round(ms)) + " ms";
+  if (ms < 10000) return (ms / 1000).toFixed(1) + " s";
+  const s = Math.round(ms / 1000);
   if (s < 60) return s + " s";
   if (s < 3600) return Math.floor(s / 60) + " min " + (s % 60) + " s";
   if (s < 86400) return Math.floor(s / 3600) + " h " + Math.floor(s / 60) % 60 + " min";
   return Math.floor(s / 86400) + " d " + Math.floor(s / 3600) % 24 + " h";
 }
-const ago = (time) => (time ? span(Date.now() - Date.parse(time)) + " ago" : "–");
+function ago(time) { // coarse: it is read at a glance
+  if (!time) return "–";
+  const s = Math.max(0, Math.round((Date.now() - Date.parse(time)) / 1000));
+  if (s < 2) return "now";
+  if (s < 60) return s + " s ago";
+  if (s < 3600) return Math.floor(s / 60) + " min ago";
+  if (s < 86400) return Math.floor(s / 3600) + " h ago";
+  return Math.floor(s / 86400) + " d ago";
+}
 const memory = (mb) => (mb >= 1024 ? (mb / 1024).toFixed(mb % 1024 ? 1 : 0) + " GiB" : mb + " MiB");
 const jobName = (job) => (job.array_id ? `${job.array_id}[${job.array_index}]` : String(job.id));
 const STATE_CLASS = {
@@ -137,8 +147,8 @@ function showCluster(c) {
       me || n.connected ? "up" : { text: "down", className: "is-bad" }, index, Math.max(0, c.last_index - index),
       me ? "answers" : n.last_contact_ms === null ? "never" : span(n.last_contact_ms) + " ago"];
   }), "No controllers.");
-  const parts = [`term ${c.term}`, `log applied ${c.applied} of ${c.last_index}`];
-  if (c.last_election_time) parts.push(`last failover ${ago(c.last_election_time)}, took ${c.last_election_took_ms} ms`);
+  const parts = [`term ${c.term}`, `log ${c.commit} of ${c.last_index} committed`];
+  if (c.last_election_time) parts.push(`last election ${ago(c.last_election_time)}, took ${c.last_election_took_ms} ms`);
   parts.push(c.scheduler ? `scheduler ${c.scheduler}` : "no scheduler is active: nothing will start");
   if (c.disk && c.disk !== "ok") parts.push(`disk: ${c.disk}`);
   byId("controllers-note").textContent = parts.join(" · ");
@@ -177,9 +187,9 @@ async function refreshJob() {
     if (state.openJob !== id) return;
     byId("job-title").textContent = `Job ${jobName(job)}  ${job.name}`;
     const facts = [["State", job.state.toLowerCase()], ["Why", job.reason], ["User", job.user], ["Queue", job.queue], ["Hosts", job.hosts.join(", ")],
-      ["Asks for", `${job.nodes} host(s), ${job.cpus} CPU(s), ${memory(job.memory_mb)} each`],
+      ["Asks for", `${job.nodes} host(s), ${job.cpus} CPU(s)${job.memory_mb ? ", " + memory(job.memory_mb) : ""} each`],
       ["Submitted", job.submit_time], ["Started", job.start_time], ["Ended", job.end_time], ["Took", took(job)], ["Exit code", job.exit_code],
-      ["Attempt", job.attempt], ["Command", job.script ? "script " + job.args.join(" ") : job.args.join(" ")], ["Folder", job.work_dir],
+      ["Attempt", job.attempt], ["Command", job.script ? "a script " + job.args.join(" ") : job.args.join(" ")], ["Folder", job.work_dir],
       ["Output file", job.stdout_file], ["Peak memory", job.usage.peak_memory_kb ? memory(Math.ceil(job.usage.peak_memory_kb / 1024)) : ""]];
     byId("job-facts").replaceChildren(...facts.filter(([, value]) => value !== "" && value !== null && value !== undefined)
       .flatMap(([name, value]) => [make("dt", name), make("dd", value)]));
