@@ -74,4 +74,9 @@ bool Membership::active() const {
   return active_;
 }
 
+bool Membership::standing_by() const {
+  Lock lock(mutex_);
+  return !active_ && join_done_ >= join_wanted_ && state_done_ >= state_wanted_;
+}
+
 }  // namespace xce::sched

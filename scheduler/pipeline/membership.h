@@ -39,6 +39,8 @@ class Membership {
   // Whether a decision of this epoch may still be published.
   bool may_publish(uint64_t epoch) const;
   bool active() const;
+  // Joined, with the state taken, while another one is active.
+  bool standing_by() const;
 
  private:
   mutable std::mutex mutex_;

@@ -112,8 +112,35 @@ void Pipeline::pick() {
       dirty_ = false;
     }
     if (!events.empty()) apply(events);
-    if (!membership_.deciding_epoch()) continue;
+    if (!membership_.deciding_epoch()) {
+      watch_the_active_one();
+      continue;
+    }
     if (!jbuf_.put(RoundRequest{++rounds_picked_})) return;
+  }
+}
+
+// A standby has no other way to know that the active scheduler died: the controllers only know who joined last.
+void Pipeline::watch_the_active_one() {
+  if (!membership_.standing_by()) {
+    overdue_job_ = 0;
+    return;
+  }
+  JobId job;
+  {
+    std::lock_guard<std::mutex> lock(shared_.mutex);
+    job = first_startable(shared_.view);
+  }
+  const int64_t now = now_ms_();
+  if (job != overdue_job_) {
+    overdue_job_ = job;
+    overdue_since_ms_ = now;
+  } else if (job != 0 && now - overdue_since_ms_ >= options_.takeover_ms) {
+    log_(LogLevel::kWarn, absl::StrCat("job ", job, " could have started ", now - overdue_since_ms_,
+                                       " ms ago: the active scheduler does not work, taking over"));
+    overdue_job_ = 0;
+    membership_.want_join();
+    decisions_.poke();
   }
 }
 

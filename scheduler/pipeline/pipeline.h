@@ -32,6 +32,7 @@ struct PipelineOptions {
   size_t decisions_capacity = 5;
   int tick_ms = 1000;          // a round at least this often, should an event have been missed
   int reasons_every_ms = 200;  // between commands of reasons
+  int takeover_ms = 5000;      // a standby takes over when a job that could start has not been started for so long
   RoundLimits round;
   ReasonLimits reasons;
   PublisherOptions publisher;
@@ -66,6 +67,7 @@ class Pipeline : public PushSink {
   void decide(Decision* starts, Decision* reasons);
   void apply(const std::vector<ViewEvent>& events);
   void replan();
+  void watch_the_active_one();
 
   const PipelineOptions options_;
   const Publisher::Clock now_ms_;
@@ -76,6 +78,8 @@ class Pipeline : public PushSink {
   Fifo<Decision> decisions_;
   Publisher publisher_;
 
+  JobId overdue_job_ = 0;        // picker's: what the active scheduler should have started
+  int64_t overdue_since_ms_ = 0;
   int64_t quiet_since_ms_ = 0;   // allocator's
   int64_t last_reasons_ms_ = 0;  // allocator's
 

@@ -282,6 +282,20 @@ TEST_F(PipelineTest, StandsByWhileAnotherOneIsActive) {
   EXPECT_EQ(port.calls()[0].epoch, 9u);
 }
 
+TEST_F(PipelineTest, TakesOverFromOneThatStartsNothing) {
+  options.tick_ms = 5;
+  options.takeover_ms = 100;
+  port.add_host("h1", 4);
+  start();
+  port.active = "other";
+  pipeline->on_scheduler(8, "other");
+  port.answer = {5, 9, true};
+  EXPECT_EQ(settled([&] { return port.joins(); }), 1u);  // nothing waits: nothing is wrong
+  port.submit(1);
+  ASSERT_TRUE(until([&] { return port.dispatched().size() == 1; }));
+  EXPECT_TRUE(warned("does not work, taking over"));
+}
+
 TEST_F(PipelineTest, AsksForTheFateOfDependencies) {
   port.add_host("h1", 4);
   Job old;

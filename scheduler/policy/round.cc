@@ -108,4 +108,21 @@ RoundResult run_round(View* view, int64_t now_ms, const RoundLimits& limits) {
   return result;
 }
 
+JobId first_startable(const View& view) {
+  ClassWalk walk(view);
+  for (size_t tries = 0; tries < 100; ++tries) {
+    const JobClass* cls = walk.next();
+    if (cls == nullptr) return 0;
+    const ClassKey& key = *cls->key;
+    if (limit_of(view, key) != Limit::kNone) continue;
+    if (!view.hosts().best_fit(key.need, key.nodes, [](const HostSlot&) { return true; }).empty()) {
+      return *cls->waiting.begin();
+    }
+    // One that waits for hosts may rightly keep those after it waiting; one that can never run does not.
+    Reservation reservation;
+    if (reservation.make(view.hosts(), *cls->waiting.begin(), key.need, key.nodes, 0)) return 0;
+  }
+  return 0;
+}
+
 }  // namespace xce::sched

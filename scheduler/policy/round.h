@@ -30,6 +30,10 @@ struct RoundResult {
 // Starts in the view whatever can start, and returns it.
 RoundResult run_round(View* view, int64_t now_ms, const RoundLimits& limits = {});
 
+// The job that any scheduler with this view would start at once, or 0. A standby that sees the same one for long knows that the
+// active scheduler does not work.
+JobId first_startable(const View& view);
+
 // Walks over all kinds of ready jobs in scheduling order.
 class ClassWalk {
  public:

@@ -247,5 +247,21 @@ TEST(Round, LooksAtKindsOfJobsNotAtJobs) {
   EXPECT_LE(run_round(&s.view, s.now_ms).tries, 1u);
 }
 
+TEST(FirstStartable, IsWhatAnySchedulerWouldStart) {
+  Story s;
+  s.host("h1", 4);
+  s.queue("stopped").active = false;
+  s.queue("stopped").priority = 9;
+  s.job(1).spec.queue = "stopped";
+  s.job(2, 64);
+  s.job(3, 3);
+  s.job(4, 2);
+  s.job(5, 1);
+  s.tell();
+  EXPECT_EQ(first_startable(s.view), 3u);
+  s.round();
+  EXPECT_EQ(first_startable(s.view), 0u);  // 4 waits, and 5 with it
+}
+
 }  // namespace
 }  // namespace xce::sched
