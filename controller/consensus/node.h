@@ -69,6 +69,7 @@ class Node final : private PeerNet::Events {
   void fail(absl::Status status);
 
   // ---- node_client.cc
+  void come_round();
   void flush();
   void submit(std::vector<LogEntry> entries);
   void apply_committed();
@@ -105,6 +106,8 @@ class Node final : private PeerNet::Events {
   uv_async_t* disk_async_ = nullptr;
   bool stopped_ = false;
   bool failed_ = false;
+  uint64_t timer_due_ms_ = 0;
+  bool timer_deferred_ = false;
   bool settling_ = false;
   bool settle_again_ = false;
 

@@ -17,12 +17,18 @@ constexpr size_t kMaxBacklogBytes = size_t{256} << 20;
 
 void Node::propose(std::string entry, std::function<void(Outcome)> done) {
   proposals_.push_back({std::move(entry), std::move(done)});
-  if (!running() && prepare_ == nullptr) refuse_all();  // no loop will come round for it
+  come_round();
 }
 
 void Node::barrier(std::function<void(bool)> done) {
   reads_.push_back(std::move(done));
-  if (!running() && prepare_ == nullptr) refuse_all();
+  come_round();
+}
+
+// The caller may itself be a prepare handle that runs after ours: the loop must not sleep on what it has just given.
+void Node::come_round() {
+  if (!running() && prepare_ == nullptr) return refuse_all();  // no loop will come round for it
+  if (idle_ != nullptr) uv_idle_start(idle_, [](uv_idle_t* idle) { static_cast<Node*>(idle->data)->settle(); });
 }
 
 // Once before and once after every poll: everything that has been proposed since is one submission.
