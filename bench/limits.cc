@@ -35,27 +35,31 @@ double Samples::quantile(double q) {
   return us[static_cast<size_t>(q * static_cast<double>(us.size() - 1))];
 }
 
-Samples dsync_writes(const std::string& dir, int count) {
-  constexpr int kBlock = 4096;
-  constexpr int kBlocks = 2048;
-  const std::string path = dir + "/dsync.tmp";
-  std::vector<char> block(kBlock, 'x');
-  int fd = open(path.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600);
-  require(fd >= 0, path.c_str());
-  for (int i = 0; i < kBlocks; ++i) require(write(fd, block.data(), kBlock) == kBlock, "write");
+namespace {
+constexpr int kBlock = 4096;
+constexpr int kBlocks = 2048;
+}  // namespace
+
+DsyncFile::DsyncFile(const std::string& dir) : path_(dir + "/dsync.tmp"), block_(kBlock, 'x') {
+  const int fd = open(path_.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600);
+  require(fd >= 0, path_.c_str());
+  for (int i = 0; i < kBlocks; ++i) require(write(fd, block_.data(), kBlock) == kBlock, "write");
   require(fsync(fd) == 0, "fsync");
   close(fd);
-  fd = open(path.c_str(), O_WRONLY | O_DSYNC | O_CLOEXEC);
-  require(fd >= 0, path.c_str());
-  Samples samples;
-  for (int i = 0; i < count; ++i) {
-    const auto begin = Clock::now();
-    require(pwrite(fd, block.data(), kBlock, off_t{i % kBlocks} * kBlock) == kBlock, "pwrite");
-    samples.add(since_us(begin));
-  }
-  close(fd);
-  unlink(path.c_str());
-  return samples;
+  fd_ = open(path_.c_str(), O_WRONLY | O_DSYNC | O_CLOEXEC);
+  require(fd_ >= 0, path_.c_str());
+}
+
+DsyncFile::~DsyncFile() {
+  close(fd_);
+  unlink(path_.c_str());
+}
+
+double DsyncFile::write_block() {
+  const auto begin = Clock::now();
+  require(pwrite(fd_, block_.data(), kBlock, off_t{next_} * kBlock) == kBlock, "pwrite");
+  next_ = (next_ + 1) % kBlocks;
+  return since_us(begin);
 }
 
 Samples spawns(int count) {

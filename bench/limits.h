@@ -14,8 +14,23 @@ struct Samples {
   double quantile(double q);
 };
 
-// 4 KiB O_DSYNC overwrites of a preallocated file in `dir`, one after the other.
-Samples dsync_writes(const std::string& dir, int count);
+// 4 KiB O_DSYNC overwrites of a preallocated file in `dir`: the least that a durable write costs.
+class DsyncFile {
+ public:
+  explicit DsyncFile(const std::string& dir);
+  ~DsyncFile();
+  DsyncFile(const DsyncFile&) = delete;
+  DsyncFile& operator=(const DsyncFile&) = delete;
+  // Writes the next block; the time it took in microseconds.
+  double write_block();
+
+ private:
+  std::string path_;
+  std::vector<char> block_;
+  int fd_ = -1;
+  int next_ = 0;
+};
+
 // fork + exec of /bin/true + wait, one after the other, in microseconds each.
 Samples spawns(int count);
 // A byte to a thread and back over loopback TCP.
