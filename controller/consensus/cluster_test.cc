@@ -198,5 +198,110 @@ TEST(ClusterTest, LeadershipIsHandedOver) {
   EXPECT_TRUE(cluster.run_until([&] { return cluster.leader() && cluster.leader()->id() != to; }));
 }
 
+TEST(ClusterTest, ProposalsMadeDuringAHandOverWaitForItsEnd) {
+  TestCluster cluster(3);
+  cluster.start_all();
+  TestNode* const leader = cluster.settle();
+  ASSERT_NE(leader, nullptr);
+  int applied = 0;
+  int refused = 0;
+  int unknown = 0;
+  const auto count = [&](Outcome o) {
+    applied += o.kind == Outcome::kApplied;
+    refused += o.kind == Outcome::kNotApplied;
+    unknown += o.kind == Outcome::kUnknown;
+  };
+  for (int i = 0; i < 10; i++) leader->consensus->propose("before", count);
+  bool handed_over = false;
+  leader->consensus->transfer(0, [&](absl::Status status) {
+    EXPECT_TRUE(status.ok()) << status;
+    handed_over = true;
+  });
+  for (int i = 0; i < 10; i++) leader->consensus->propose("during", count);
+  ASSERT_TRUE(cluster.run_until([&] { return handed_over && applied + refused + unknown == 20; }));
+  EXPECT_EQ(unknown, 0) << "a planned hand-over leaves nobody in doubt";
+  ASSERT_TRUE(cluster.wait_until_equal());
+  EXPECT_EQ(cluster.leader()->entries().size(), static_cast<size_t>(applied));
+}
+
+TEST(ClusterTest, AHandOverToNobodyIsRefused) {
+  TestCluster cluster(1);
+  cluster.start_all();
+  TestNode* const leader = cluster.wait_for_leader();
+  ASSERT_NE(leader, nullptr);
+  for (const NodeId to : {0, 1, 7}) {
+    absl::Status result;
+    leader->consensus->transfer(to, [&](absl::Status status) { result = status; });
+    EXPECT_TRUE(absl::IsFailedPrecondition(result)) << result;
+  }
+}
+
+// Callbacks may end it all.
+class Stopper final : public StateMachine, public Listener {
+ public:
+  enum Where { kRole, kApply, kDone, kRead };
+  Stopper(uv_loop_t* loop, Options options, Where where) : where_(where), consensus_(loop, std::move(options), this, this) {
+    EXPECT_TRUE(consensus_.start().ok());
+    consensus_.barrier([this](bool) { stop_at(kRead); });
+    for (int i = 0; i < 3; i++) consensus_.propose("x", [this](Outcome) { stop_at(kDone); });
+  }
+  void apply(uint64_t, uint64_t, std::string_view) override { stop_at(kApply); }
+  void on_role(const RoleInfo& role) override {
+    if (role.ready) stop_at(kRole);
+  }
+  bool stopped() const { return stopped_; }
+
+ private:
+  void stop_at(Where where) {
+    if (where != where_ || stopped_) return;
+    stopped_ = true;
+    consensus_.stop();
+  }
+  const Where where_;
+  bool stopped_ = false;
+  Consensus consensus_;
+};
+
+TEST(ClusterTest, CallbacksMayStopTheNode) {
+  for (const auto where : {Stopper::kRole, Stopper::kApply, Stopper::kDone, Stopper::kRead}) {
+    TestCluster cluster(1);
+    Stopper stopper(cluster.loop(), [&] {
+      Options options = cluster.options(1);
+      options.self = 1;
+      return options;
+    }(), where);
+    EXPECT_TRUE(cluster.run_until([&] { return stopper.stopped(); })) << where;
+    cluster.run_for(30);
+  }
+}
+
+TEST(ClusterTest, BadOptionsAreRefusedInWords) {
+  TestCluster cluster(3);
+  const auto refused = [&](const std::function<void(Options*)>& change) {
+    Options options = cluster.options(1);
+    change(&options);
+    const absl::Status status = cluster.node(1).start(options);
+    EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  };
+  refused([](Options* o) { o->peers.erase(o->peers.begin()); });
+  refused([](Options* o) { o->peers[1].id = 1; });
+  refused([](Options* o) { o->peers[1].port = o->peers[2].port; });
+  refused([](Options* o) { o->heartbeat_ms = 0; });
+  refused([](Options* o) { o->election_timeout_ms = 40; });
+  Options options = cluster.options(1);
+  options.data_dir = "/proc/nowhere/data";
+  EXPECT_FALSE(cluster.node(1).start(options).ok());
+}
+
+TEST(ClusterTest, AnEntryThatIsTooLargeIsNotProposed) {
+  TestCluster cluster(1);
+  cluster.start_all();
+  TestNode* const leader = cluster.wait_for_leader();
+  ASSERT_NE(leader, nullptr);
+  const uint64_t last = leader->consensus->last_index();
+  EXPECT_EQ(cluster.propose(*leader, std::string(5 << 20, 'x')).kind, Outcome::kNotApplied);
+  EXPECT_EQ(leader->consensus->last_index(), last);
+}
+
 }  // namespace
 }  // namespace xce::consensus

@@ -16,6 +16,7 @@ namespace {
 
 constexpr unsigned kMaxInflightEntries = 8192;  // unacknowledged, to one follower
 constexpr size_t kMaxRecordBytes = size_t{4} << 20;
+constexpr uint64_t kLateMs = 20;  // a timer that comes so late tells of a pause
 constexpr size_t kMaxHeldBytes = size_t{32} << 20;
 
 // The configuration entry that founds the cluster.
@@ -198,6 +199,14 @@ void Node::fail(absl::Status status) {
 void Node::on_timer() {
   if (!running()) return;
   const uint64_t now = now_ms();
+  if (now > timer_due_ms_ + kLateMs && !timer_deferred_) {
+    // The loop, or the whole machine, stood still. Heartbeats and answers may lie unread in the sockets: read first, or
+    // a pause of ours looks like the silence of the others.
+    timer_deferred_ = true;
+    arm_timer();
+    return;
+  }
+  timer_deferred_ = false;
   if (now >= xce_core_timeout_at(core_)) {
     xce_core_update update;
     const int rv = xce_core_timeout(core_, now, &update);
@@ -211,9 +220,10 @@ void Node::arm_timer() {
   uint64_t at = xce_core_timeout_at(core_);
   const uint64_t now = now_ms();
   if (failover_.suspecting()) at = std::min(at, last_told_ms_ + kSuspicionRepeatMs);
+  const uint64_t delay = at > now ? at - now : 1;
+  timer_due_ms_ = now + delay;
   uv_update_time(loop_);
-  uv_timer_start(
-      timer_, [](uv_timer_t* timer) { static_cast<Node*>(timer->data)->on_timer(); }, at > now ? at - now : 1, 0);
+  uv_timer_start(timer_, [](uv_timer_t* timer) { static_cast<Node*>(timer->data)->on_timer(); }, delay, 0);
 }
 
 void Node::absorb(int result, const xce_core_update& update, const char* event) {

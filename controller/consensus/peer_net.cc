@@ -190,12 +190,19 @@ void PeerNet::on_connect(Connection* connection, int status) {
 }
 
 void PeerNet::adopt(int fd, std::string_view already_read) {
-  size_t strangers = 0;
-  for (const Connection* c : connections_) strangers += c->dialled == nullptr && !c->said_hello;
-  if (sweeper_ == nullptr || strangers >= kMaxStrangers) {
+  if (sweeper_ == nullptr) {
     ::close(fd);
     return;
   }
+  // A peer says hello at once, so under a flood it is the oldest silent one that goes.
+  size_t strangers = 0;
+  Connection* oldest = nullptr;
+  for (Connection* c : connections_) {
+    if (c->dialled != nullptr || c->said_hello) continue;
+    strangers++;
+    if (oldest == nullptr || c->since_ms < oldest->since_ms) oldest = c;
+  }
+  if (strangers >= kMaxStrangers) drop(oldest);
   auto* connection = new Connection;
   connection->net = this;
   connection->since_ms = uv_now(loop_);

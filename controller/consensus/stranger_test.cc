@@ -1,0 +1,212 @@
+// One node, and a test that speaks to it as a peer would: what is believed, and what is not.
+#include <gtest/gtest.h>
+#include <poll.h>
+
+#include <string>
+#include <vector>
+
+#include "controller/consensus/core.h"
+#include "controller/consensus/memory_log.h"
+#include "controller/consensus/peer_codec.h"
+#include "controller/consensus/test_cluster.h"
+#include "libxce/net/frame.h"
+
+namespace xce::consensus {
+namespace {
+
+// A peer made by hand: a socket, frames in and out.
+class FakePeer {
+ public:
+  FakePeer(TestCluster* cluster, TestNode* node) : cluster_(cluster) {
+    fd_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(node->port());
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(::connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+    send(std::string(net::kPeerPreamble, net::kPreambleSize));
+  }
+  ~FakePeer() { ::close(fd_); }
+  void send(const std::string& bytes) {
+    EXPECT_EQ(::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
+  }
+  void hello(const Hello& hello) {
+    std::string frame;
+    append_hello_frame(hello, &frame);
+    send(frame);
+  }
+  void raft(const xce_core_message& message) {
+    std::string frame;
+    append_raft_frame(message, &frame);
+    send(frame);
+  }
+  // Runs the loop until the node's hello is there; its refusal.
+  std::string answer() {
+    Hello out;
+    EXPECT_TRUE(cluster_->run_until([&] { return read_one(&out); }));
+    return out.refused;
+  }
+  bool closed() {
+    return cluster_->run_until([&] {
+      pollfd poll = {fd_, POLLIN, 0};
+      char buffer[4096];
+      return ::poll(&poll, 1, 0) == 1 && ::recv(fd_, buffer, sizeof buffer, MSG_DONTWAIT) <= 0;
+    });
+  }
+
+ private:
+  bool read_one(Hello* out) {
+    char buffer[4096];
+    const ssize_t n = ::recv(fd_, buffer, sizeof buffer, MSG_DONTWAIT);
+    if (n > 0) decoder_.feed({buffer, static_cast<size_t>(n)});
+    auto frame = decoder_.next();
+    if (!frame.ok() || !frame->has_value()) return false;
+    PeerMessage message;
+    EXPECT_TRUE(decode_peer_message(std::move(**frame), &message).ok());
+    *out = message.hello;
+    return message.kind == PeerMessage::kHello;
+  }
+
+  TestCluster* const cluster_;
+  int fd_ = -1;
+  net::FrameDecoder decoder_;
+};
+
+class StrangerTest : public testing::Test {
+ protected:
+  StrangerTest() : cluster_(3), node_(cluster_.node(1)) {
+    cluster_.shared_options().election_timeout_ms = 60000;  // it must not stand while we talk
+    EXPECT_TRUE(cluster_.start(1).ok());
+  }
+  Hello hello(uint64_t id) {
+    Hello out;
+    out.node = id;
+    out.cluster = node_.consensus->cluster_id();
+    out.instance = {7, id};
+    out.boot = 99;
+    return out;
+  }
+  xce_core_message append(uint64_t term, uint64_t prev, uint64_t prev_term, const std::vector<xce_core_entry>& entries) {
+    xce_core_message m{};
+    m.type = XCE_MSG_APPEND_ENTRIES;
+    m.term = term;
+    m.prev_log_index = prev;
+    m.prev_log_term = prev_term;
+    m.leader_commit = prev + entries.size();
+    m.entries = entries.data();
+    m.n_entries = static_cast<unsigned>(entries.size());
+    return m;
+  }
+
+  TestCluster cluster_;
+  TestNode& node_;
+};
+
+TEST_F(StrangerTest, OnlyMembersOfTheClusterAreLetIn) {
+  Hello bad = hello(9);
+  FakePeer outsider(&cluster_, &node_);
+  outsider.hello(bad);
+  EXPECT_NE(outsider.answer().find("not a member"), std::string::npos);
+  EXPECT_TRUE(outsider.closed());
+  FakePeer twin(&cluster_, &node_);
+  twin.hello(hello(1));
+  EXPECT_NE(twin.answer().find("own"), std::string::npos);
+  bad = hello(2);
+  bad.cluster++;
+  FakePeer other(&cluster_, &node_);
+  other.hello(bad);
+  EXPECT_NE(other.answer().find("cluster"), std::string::npos);
+  FakePeer good(&cluster_, &node_);
+  good.hello(hello(2));
+  EXPECT_EQ(good.answer(), "");
+  bad = hello(2);
+  bad.instance.hi++;
+  FakePeer emptied(&cluster_, &node_);
+  emptied.hello(bad);
+  EXPECT_NE(emptied.answer().find("another data directory"), std::string::npos);
+}
+
+TEST_F(StrangerTest, NothingIsHeardBeforeHello) {
+  FakePeer peer(&cluster_, &node_);
+  xce_core_message vote{};
+  vote.type = XCE_MSG_REQUEST_VOTE;
+  vote.term = 50;
+  peer.raft(vote);
+  EXPECT_TRUE(peer.closed());
+  EXPECT_LT(node_.consensus->role().term, 50u);
+}
+
+TEST_F(StrangerTest, GarbageEndsTheConnectionAndNothingElse) {
+  for (const std::string& bytes : {std::string(64, 'x'), std::string("XCEF\x01\0\0\0\xff\xff\xff\x7f\0\0\0\0", 16)}) {
+    FakePeer peer(&cluster_, &node_);
+    peer.send(bytes);
+    EXPECT_TRUE(peer.closed());
+  }
+  FakePeer peer(&cluster_, &node_);
+  peer.hello(hello(2));
+  EXPECT_EQ(peer.answer(), "");
+  std::string frame;
+  net::append_frame(std::string(64, '\xee'), &frame);
+  peer.send(frame);
+  EXPECT_TRUE(peer.closed());
+  EXPECT_EQ(node_.consensus->role().role, Role::kFollower);
+}
+
+TEST_F(StrangerTest, AFloodOfSilentConnectionsKeepsNoPeerOut) {
+  std::vector<std::unique_ptr<FakePeer>> peers;
+  for (int i = 0; i < 40; i++) {
+    peers.push_back(std::make_unique<FakePeer>(&cluster_, &node_));
+    cluster_.run_for(1);
+  }
+  EXPECT_TRUE(peers.front()->closed());
+  peers.back()->hello(hello(2));
+  EXPECT_EQ(peers.back()->answer(), "");
+}
+
+// Rule: the core takes a change of configuration for the first entry of its batch, so a received batch is split.
+TEST_F(StrangerTest, AChangeOfConfigurationWithinABatchIsTakenAtItsOwnIndex) {
+  std::vector<std::string> addresses;
+  std::vector<const char*> raw;
+  const uint64_t ids[] = {1, 2};
+  for (const uint64_t id : ids) addresses.push_back("host" + std::to_string(id) + ":1");
+  for (const std::string& address : addresses) raw.push_back(address.c_str());
+  size_t length = 0;
+  void* const configuration = xce_core_encode_configuration(ids, raw.data(), 2, &length);
+  const std::string command = pad_entry("command");
+  const xce_core_entry entry = {2, XCE_ENTRY_COMMAND, command.data(), command.size()};
+  const xce_core_entry change = {2, XCE_ENTRY_CHANGE, configuration, length};
+
+  FakePeer peer(&cluster_, &node_);
+  peer.hello(hello(2));
+  ASSERT_EQ(peer.answer(), "");
+  peer.raft(append(2, 1, 1, {entry, entry, change, entry}));
+  ASSERT_TRUE(cluster_.run_until([&] { return node_.consensus->applied() == 5; }));
+  EXPECT_EQ(node_.consensus->last_index(), 5u);
+  EXPECT_EQ(node_.consensus->role().leader, 2u);
+  ASSERT_EQ(node_.applied.size(), 3u);
+  EXPECT_EQ(node_.applied.at(5).second, "command");
+  // A second change in one batch, the first of which is not yet applied when it comes.
+  peer.raft(append(2, 5, 2, {change, entry, change}));
+  EXPECT_TRUE(cluster_.run_until([&] { return node_.consensus->applied() == 8; }));
+  std::free(configuration);
+  // The log reads back.
+  const auto before = node_.applied;
+  node_.kill();
+  ASSERT_TRUE(cluster_.start(1).ok());
+  EXPECT_EQ(node_.consensus->last_index(), 8u);
+}
+
+TEST_F(StrangerTest, EntriesThatDoNotFitAreRefusedAndTheLogStays) {
+  const std::string command = pad_entry("command");
+  const xce_core_entry entry = {2, XCE_ENTRY_COMMAND, command.data(), command.size()};
+  FakePeer peer(&cluster_, &node_);
+  peer.hello(hello(2));
+  ASSERT_EQ(peer.answer(), "");
+  peer.raft(append(2, 7, 2, {entry}));  // a gap
+  peer.raft(append(2, 1, 2, {entry}));  // another term at index 1, which is committed: the core would give up
+  EXPECT_TRUE(cluster_.run_until([&] { return !node_.fatal.ok(); }));
+  EXPECT_EQ(node_.consensus->last_index(), 1u);
+}
+
+}  // namespace
+}  // namespace xce::consensus
