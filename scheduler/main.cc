@@ -1,13 +1,15 @@
-// xce_scheduler: joins the cluster, decides which waiting job starts where, and publishes its decisions.
+// xce_scheduler: joins the cluster, decides which waiting job starts where, and publishes its
+// decisions.
 //
-// Threads: main publishes; a picker and an allocator (pipeline/); one waits for signals; libxce has its own.
-#include <CLI/CLI.hpp>
+// Threads: main publishes; a picker and an allocator (pipeline/); one waits for signals; libxce has
+// its own.
 #include <signal.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 #include <xce/client.h>
 #include <xce/cluster.h>
 
+#include <CLI/CLI.hpp>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -61,7 +63,8 @@ std::string host_name() {
   return name;
 }
 
-// One candidate or many, the same way (A1.5). False, with a message on standard error, when the list is unusable.
+// One candidate or many, the same way (A1.5). False, with a message on standard error, when the
+// list is unusable.
 bool make_config(const Flags& flags, xce_client_config_t* config) {
   char error[256] = "";
   xce_cluster_config_t cluster;
@@ -75,7 +78,8 @@ bool make_config(const Flags& flags, xce_client_config_t* config) {
   config->role = HostRole_scheduler;
   snprintf(config->name, sizeof config->name, "%s", flags.name.c_str());
   for (int i = 0; i < config->nmasters; ++i) {
-    spdlog::info("controller candidate {}: {}:{}", i + 1, config->masters[i], config->master_ports[i]);
+    spdlog::info("controller candidate {}: {}:{}", i + 1, config->masters[i],
+                 config->master_ports[i]);
   }
   return true;
 }
@@ -83,8 +87,11 @@ bool make_config(const Flags& flags, xce_client_config_t* config) {
 // Waits for SIGTERM or SIGINT, and for the first join to succeed in time.
 class Watch {
  public:
-  Watch(const Flags& flags, xce::sched::Pipeline* pipeline, xce::sched::XcePort* port, const sigset_t& signals)
-      : flags_(flags), pipeline_(pipeline), port_(port), signals_(signals), thread_([this] { run(); }) {}
+  Watch(const Flags& flags, xce::sched::Pipeline* pipeline, xce::sched::XcePort* port,
+        const sigset_t& signals)
+      : flags_(flags), pipeline_(pipeline), port_(port), signals_(signals), thread_([this] {
+          run();
+        }) {}
   ~Watch() {
     done_ = true;
     thread_.join();
@@ -107,9 +114,11 @@ class Watch {
         spdlog::info("xce_scheduler ready, joined through {}", port_->current_master());
       }
       const auto waited = std::chrono::steady_clock::now() - began;
-      if (!told && flags_.start_timeout_s > 0 && waited > std::chrono::seconds(flags_.start_timeout_s)) {
-        spdlog::error("could not join the cluster within {} s; controllers tried: {}. Is one running there?",
-                      flags_.start_timeout_s, flags_.peers);
+      if (!told && flags_.start_timeout_s > 0 &&
+          waited > std::chrono::seconds(flags_.start_timeout_s)) {
+        spdlog::error(
+            "could not join the cluster within {} s; controllers tried: {}. Is one running there?",
+            flags_.start_timeout_s, flags_.peers);
         gave_up_ = true;
         return stop();
       }
@@ -152,7 +161,8 @@ int run(const Flags& flags) {
   {
     Watch watch(flags, &pipeline, &port, signals);  // from here on signals are heard
     rc = port.start();
-    if (rc == -E_XCE_NOT_READY) spdlog::warn("no controller answered yet, going on trying: {}", port.last_error());
+    if (rc == -E_XCE_NOT_READY)
+      spdlog::warn("no controller answered yet, going on trying: {}", port.last_error());
     pipeline.run();
     gave_up = watch.gave_up();
   }
@@ -168,12 +178,17 @@ int main(int argc, char** argv) {
   flags.name = host_name();
   CLI::App app("XCE's scheduler: decides which waiting job starts where.", "xce_scheduler");
   app.set_version_flag("--version", std::string("xce_scheduler ") + kVersion);
-  app.add_option("--peers", flags.peers, "controllers, [name=]host:port[,...]")->envname("XCE_MASTERS")->capture_default_str();
-  app.add_option("--name", flags.name, "name of this scheduler in the cluster")->capture_default_str();
-  app.add_option("--start-timeout-s", flags.start_timeout_s, "give up when not joined by then; 0: never")
+  app.add_option("--peers", flags.peers, "controllers, [name=]host:port[,...]")
+      ->envname("XCE_MASTERS")
+      ->capture_default_str();
+  app.add_option("--name", flags.name, "name of this scheduler in the cluster")
+      ->capture_default_str();
+  app.add_option("--start-timeout-s", flags.start_timeout_s,
+                 "give up when not joined by then; 0: never")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  app.add_option("--log-level", flags.log_level, "trace, debug, info, warn, error or off")->capture_default_str();
+  app.add_option("--log-level", flags.log_level, "trace, debug, info, warn, error or off")
+      ->capture_default_str();
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& e) {
@@ -183,7 +198,9 @@ int main(int argc, char** argv) {
     return 2;
   }
   if (!xce::log::init("xce_scheduler", flags.log_level)) {
-    fprintf(stderr, "xce_scheduler: --log-level %s is none of trace, debug, info, warn, error, off\n", flags.log_level.c_str());
+    fprintf(stderr,
+            "xce_scheduler: --log-level %s is none of trace, debug, info, warn, error, off\n",
+            flags.log_level.c_str());
     return 2;
   }
   return run(flags);

@@ -1,4 +1,5 @@
-// What the scheduler asks of the controllers, as an interface: libxce in production, a recording fake in tests.
+// What the scheduler asks of the controllers, as an interface: libxce in production, a recording
+// fake in tests.
 //
 // Threads: publisher thread for the calls; events may arrive on any thread.
 // Results: 0, or a negative status as libxce returns it.
@@ -36,9 +37,10 @@ class PushSink {
  public:
   virtual ~PushSink() = default;
   virtual void on_event(ViewEvent event) = 0;
-  virtual void on_gap() = 0;                                                  // events were lost
-  virtual void on_scheduler(uint64_t epoch, const std::string& name) = 0;    // who is active now; "" nobody
-  virtual void on_reconnect() = 0;                                            // a connection was repaired: join again
+  virtual void on_gap() = 0;  // events were lost
+  virtual void on_scheduler(uint64_t epoch,
+                            const std::string& name) = 0;  // who is active now; "" nobody
+  virtual void on_reconnect() = 0;                         // a connection was repaired: join again
 };
 
 struct JoinAnswer {
@@ -52,7 +54,8 @@ class ControllerPort {
   virtual ~ControllerPort() = default;
   virtual int join(JoinAnswer* out) = 0;
   // item_status: 0 or a positive E_XCE_ value an item.
-  virtual int dispatch(uint64_t epoch, const std::vector<Dispatch>& items, std::vector<int>* item_status) = 0;
+  virtual int dispatch(uint64_t epoch, const std::vector<Dispatch>& items,
+                       std::vector<int>* item_status) = 0;
   virtual int pend_reasons(uint64_t epoch, const std::vector<PendReason>& items) = 0;
   // One page; next_after is 0 after the last.
   virtual int jobs(const JobFilter& filter, std::vector<Job>* rows, JobId* next_after) = 0;

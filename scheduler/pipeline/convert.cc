@@ -30,8 +30,8 @@ void fill_spec(const xce_job_spec_t& from, JobSpec* to) {
   to->priority = from.priority;
   to->array_limit = from.array_limit;
   for (size_t i = 0; i < from.ndependencies; ++i) {
-    to->dependencies.push_back(
-        Dependency{static_cast<DependencyKind>(from.dependencies[i].kind), from.dependencies[i].job_id});
+    to->dependencies.push_back(Dependency{static_cast<DependencyKind>(from.dependencies[i].kind),
+                                          from.dependencies[i].job_id});
   }
 }
 

@@ -22,7 +22,8 @@ struct RoundRequest {
   uint64_t number = 0;
 };
 
-// The view and its lock. Held for the time of one round, one page or one batch of events; never over a call.
+// The view and its lock. Held for the time of one round, one page or one batch of events; never
+// over a call.
 struct SharedView {
   std::mutex mutex;
   View view;

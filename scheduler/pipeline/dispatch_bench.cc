@@ -1,5 +1,6 @@
-// Measures a running cluster from outside: a pretended worker joins, jobs are submitted, and the time until the worker is told
-// to start each is taken. Usage: dispatch_bench PEERS [IDLE_JOBS] [BURST_JOBS]
+// Measures a running cluster from outside: a pretended worker joins, jobs are submitted, and the
+// time until the worker is told to start each is taken. Usage: dispatch_bench PEERS [IDLE_JOBS]
+// [BURST_JOBS]
 #include <xce/client.h>
 #include <xce/cluster.h>
 
@@ -66,7 +67,8 @@ struct Worker {
   }
   bool wait_for(uint64_t id, int seconds) {
     std::unique_lock<std::mutex> lock(mutex);
-    return changed.wait_for(lock, std::chrono::seconds(seconds), [&] { return told.count(id) > 0; });
+    return changed.wait_for(lock, std::chrono::seconds(seconds),
+                            [&] { return told.count(id) > 0; });
   }
 };
 
@@ -75,7 +77,8 @@ xcecli_ctx_t connect(const char* peers, xce_host_role_t role, const char* name) 
   xce_client_config_t config;
   char error[256] = "";
   xce_client_config_init(&config);
-  if (xce_parse_peers(peers, &cluster, error, sizeof error) < 0 || xce_cluster_config_validate(&cluster, error, sizeof error) < 0 ||
+  if (xce_parse_peers(peers, &cluster, error, sizeof error) < 0 ||
+      xce_cluster_config_validate(&cluster, error, sizeof error) < 0 ||
       xce_cluster_config_to_client_config(&cluster, &config) < 0) {
     fprintf(stderr, "%s\n", error);
     exit(2);
@@ -134,7 +137,8 @@ int main(int argc, char** argv) {
     const uint64_t id = submit(user);
     submits.push_back(ms(Clock::now() - began));
     if (!worker.wait_for(id, 10)) {
-      fprintf(stderr, "job %llu was not dispatched within 10 s\n", static_cast<unsigned long long>(id));
+      fprintf(stderr, "job %llu was not dispatched within 10 s\n",
+              static_cast<unsigned long long>(id));
       return 1;
     }
     latencies.push_back(ms(worker.told[id] - began));
@@ -142,8 +146,9 @@ int main(int argc, char** argv) {
   }
   std::sort(latencies.begin(), latencies.end());
   if (idle > 0) {
-    printf("submit -> told to start, idle: p50 %.2f ms, p90 %.2f ms, p99 %.2f ms, max %.2f ms\n", latencies[idle / 2],
-           latencies[idle * 9 / 10], latencies[idle * 99 / 100], latencies.back());
+    printf("submit -> told to start, idle: p50 %.2f ms, p90 %.2f ms, p99 %.2f ms, max %.2f ms\n",
+           latencies[idle / 2], latencies[idle * 9 / 10], latencies[idle * 99 / 100],
+           latencies.back());
     std::sort(submits.begin(), submits.end());
     printf("  of which the submission: p50 %.2f ms\n", submits[idle / 2]);
   }
@@ -164,8 +169,8 @@ int main(int argc, char** argv) {
   const double submitted = ms(Clock::now() - began);
   const bool all = last == 0 || worker.wait_for(last, 120);
   const double done = ms(Clock::now() - began);
-  printf("burst of %d: submitted in %.0f ms (%.0f/s), %s dispatched in %.0f ms (%.0f/s)\n", burst, submitted,
-         burst / submitted * 1000, all ? "all" : "NOT ALL", done, burst / done * 1000);
+  printf("burst of %d: submitted in %.0f ms (%.0f/s), %s dispatched in %.0f ms (%.0f/s)\n", burst,
+         submitted, burst / submitted * 1000, all ? "all" : "NOT ALL", done, burst / done * 1000);
   {
     std::lock_guard<std::mutex> lock(worker.mutex);
     worker.stop = true;

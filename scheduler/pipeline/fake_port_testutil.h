@@ -1,4 +1,5 @@
-// A recording fake of the controllers: answers as told, remembers what was asked, and applies starts to its own jobs.
+// A recording fake of the controllers: answers as told, remembers what was asked, and applies
+// starts to its own jobs.
 #ifndef XCE_SCHEDULER_PIPELINE_FAKE_PORT_TESTUTIL_H_
 #define XCE_SCHEDULER_PIPELINE_FAKE_PORT_TESTUTIL_H_
 
@@ -132,7 +133,8 @@ class FakePort : public ControllerPort {
     *out = answer;
     return 0;
   }
-  int dispatch(uint64_t epoch, const std::vector<Dispatch>& items, std::vector<int>* item_status) override {
+  int dispatch(uint64_t epoch, const std::vector<Dispatch>& items,
+               std::vector<int>* item_status) override {
     Call call;
     call.epoch = epoch;
     for (const Dispatch& item : items) call.jobs.push_back(item.job);
@@ -173,8 +175,12 @@ class FakePort : public ControllerPort {
     *next_after = 0;
     if (filter.ids.empty() && filter.after_id == 0) ++states_taken_;
     for (const auto& [id, job] : jobs_) {
-      if (id <= filter.after_id || (filter.states != 0 && (filter.states >> static_cast<int>(job.state) & 1) == 0)) continue;
-      if (!filter.ids.empty() && std::find(filter.ids.begin(), filter.ids.end(), id) == filter.ids.end()) continue;
+      if (id <= filter.after_id ||
+          (filter.states != 0 && (filter.states >> static_cast<int>(job.state) & 1) == 0))
+        continue;
+      if (!filter.ids.empty() &&
+          std::find(filter.ids.begin(), filter.ids.end(), id) == filter.ids.end())
+        continue;
       if (filter.limit != 0 && rows->size() == filter.limit) {
         *next_after = rows->back().id;
         break;

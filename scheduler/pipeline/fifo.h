@@ -27,7 +27,8 @@ class Fifo {
     return true;
   }
 
-  // The oldest item; nothing when there is none for that long, after a poke, or when closed and empty.
+  // The oldest item; nothing when there is none for that long, after a poke, or when closed and
+  // empty.
   std::optional<T> get(std::chrono::milliseconds timeout) {
     std::unique_lock<std::mutex> lock(mutex_);
     changed_.wait_for(lock, timeout, [this] { return closed_ || poked_ || !items_.empty(); });

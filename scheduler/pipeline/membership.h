@@ -1,7 +1,9 @@
-// Whether this scheduler has joined, must join (again) or take the state (again), and whether it is the active one.
+// Whether this scheduler has joined, must join (again) or take the state (again), and whether it is
+// the active one.
 //
-// Any thread; no I/O and no call into libxce, so that the reconnect hook and the push handler may use it (A2).
-// A request to join is done with only when a join that began after it has succeeded: never because it was tried.
+// Any thread; no I/O and no call into libxce, so that the reconnect hook and the push handler may
+// use it (A2). A request to join is done with only when a join that began after it has succeeded:
+// never because it was tried.
 #ifndef XCE_SCHEDULER_PIPELINE_MEMBERSHIP_H_
 #define XCE_SCHEDULER_PIPELINE_MEMBERSHIP_H_
 
@@ -19,7 +21,8 @@ class Membership {
   // ---- requests
   void want_join();
   void want_state();
-  // Who the active scheduler is. A newer epoch than ours: another one has taken over, and we stand by. Name "": nobody is.
+  // Who the active scheduler is. A newer epoch than ours: another one has taken over, and we stand
+  // by. Name "": nobody is.
   void scheduler_is(uint64_t epoch, const std::string& name);
 
   // ---- the publisher's side
@@ -34,7 +37,8 @@ class Membership {
   bool overtaken() const;
 
   // ---- whether to decide
-  // The epoch to decide in; nothing while standing by, before the first join, and while a join or the state is outstanding.
+  // The epoch to decide in; nothing while standing by, before the first join, and while a join or
+  // the state is outstanding.
   std::optional<uint64_t> deciding_epoch() const;
   // Whether a decision of this epoch may still be published.
   bool may_publish(uint64_t epoch) const;
@@ -44,10 +48,10 @@ class Membership {
 
  private:
   mutable std::mutex mutex_;
-  uint64_t requests_ = 1;      // counts both kinds, so that one token serves
-  uint64_t join_wanted_ = 1;   // the newest request to join
+  uint64_t requests_ = 1;     // counts both kinds, so that one token serves
+  uint64_t join_wanted_ = 1;  // the newest request to join
   uint64_t state_wanted_ = 1;
-  uint64_t join_done_ = 0;     // the newest request that a join has satisfied
+  uint64_t join_done_ = 0;  // the newest request that a join has satisfied
   uint64_t state_done_ = 0;
   uint64_t epoch_ = 0;
   uint64_t newest_epoch_ = 0;  // heard of

@@ -22,13 +22,16 @@ struct Apply {
 
 }  // namespace
 
-Pipeline::Pipeline(ControllerPort* port, const PipelineOptions& options, Publisher::Clock now_ms, LogFn log)
+Pipeline::Pipeline(ControllerPort* port, const PipelineOptions& options, Publisher::Clock now_ms,
+                   LogFn log)
     : options_(options),
       now_ms_(now_ms),
       log_(log),
       jbuf_(options.jbuf_capacity),
       decisions_(options.decisions_capacity),
-      publisher_(port, &membership_, &shared_, &decisions_, options.publisher, now_ms, [this] { replan(); }, log) {}
+      publisher_(
+          port, &membership_, &shared_, &decisions_, options.publisher, now_ms,
+          [this] { replan(); }, log) {}
 
 Pipeline::~Pipeline() { stop(); }
 
@@ -54,9 +57,10 @@ void Pipeline::stop() {
 
 std::string Pipeline::stats() const {
   const PublisherStats& s = publisher_.stats();
-  return absl::StrCat(rounds_picked_.load(), " rounds, ", s.published.load(), " decisions published (", s.dispatched.load(),
-                      " starts, ", s.reasons.load(), " reasons), ", s.refused.load(), " starts refused, ",
-                      s.retries.load(), " extended retries, ", s.joins.load(), " joins");
+  return absl::StrCat(rounds_picked_.load(), " rounds, ", s.published.load(),
+                      " decisions published (", s.dispatched.load(), " starts, ", s.reasons.load(),
+                      " reasons), ", s.refused.load(), " starts refused, ", s.retries.load(),
+                      " extended retries, ", s.joins.load(), " joins");
 }
 
 // ---- what is pushed
@@ -76,7 +80,8 @@ void Pipeline::on_scheduler(uint64_t epoch, const std::string& name) {
   const bool was_active = membership_.active();
   membership_.scheduler_is(epoch, name);
   if (was_active && !membership_.active()) {
-    log_(LogLevel::kInfo, absl::StrCat("scheduler '", name, "' is active now, epoch ", epoch, ": standing by"));
+    log_(LogLevel::kInfo,
+         absl::StrCat("scheduler '", name, "' is active now, epoch ", epoch, ": standing by"));
   }
   decisions_.poke();
 }
@@ -120,7 +125,8 @@ void Pipeline::pick() {
   }
 }
 
-// A standby has no other way to know that the active scheduler died: the controllers only know who joined last.
+// A standby has no other way to know that the active scheduler died: the controllers only know who
+// joined last.
 void Pipeline::watch_the_active_one() {
   if (!membership_.standing_by()) {
     overdue_job_ = 0;
@@ -146,7 +152,8 @@ void Pipeline::watch_the_active_one() {
 
 void Pipeline::allocate() {
   while (true) {
-    const std::optional<RoundRequest> request = jbuf_.get(std::chrono::milliseconds(options_.tick_ms));
+    const std::optional<RoundRequest> request =
+        jbuf_.get(std::chrono::milliseconds(options_.tick_ms));
     if (!request) {
       std::lock_guard<std::mutex> lock(mutex_);
       if (stop_) return;
@@ -174,10 +181,12 @@ void Pipeline::decide(Decision* starts, Decision* reasons) {
   if (result.more) return replan();
   if (!starts->dispatches.empty()) quiet_since_ms_ = now;
   // Reasons yield to starts: they go when all is quiet, and otherwise rarely.
-  const bool quiet = starts->dispatches.empty() && now >= quiet_since_ms_ + options_.reasons_every_ms / 2 &&
+  const bool quiet = starts->dispatches.empty() &&
+                     now >= quiet_since_ms_ + options_.reasons_every_ms / 2 &&
                      decisions_.size() == 0;
   const int64_t since = now - last_reasons_ms_;
-  if (since < options_.reasons_every_ms || (!quiet && since < 10 * options_.reasons_every_ms)) return;
+  if (since < options_.reasons_every_ms || (!quiet && since < 10 * options_.reasons_every_ms))
+    return;
   reasons->reasons = collect_reasons(&shared_.view, now, options_.reasons, nullptr);
   last_reasons_ms_ = now;
 }

@@ -1,11 +1,13 @@
 // The scheduler's pipeline: picker -> jbuf(1) -> allocator -> decisions(5) -> publisher.
 //
-//   picker     takes pushed events into the view and, when anything changed, asks for a round. Wakes by events, and slowly by itself.
-//   allocator  runs the policy over the view: what starts where becomes a decision of up to 256 jobs; reasons go when all is quiet.
-//   publisher  publishes decisions in order (publisher.h). Runs on the thread that calls run().
+//   picker     takes pushed events into the view and, when anything changed, asks for a round.
+//   Wakes by events, and slowly by itself. allocator  runs the policy over the view: what starts
+//   where becomes a decision of up to 256 jobs; reasons go when all is quiet. publisher  publishes
+//   decisions in order (publisher.h). Runs on the thread that calls run().
 //
-// During an outage the publisher retries one decision while at most five more wait and the allocator and the picker hold one
-// each; then all stall, and go on when the cluster is back: nothing is dropped (A3.2).
+// During an outage the publisher retries one decision while at most five more wait and the
+// allocator and the picker hold one each; then all stall, and go on when the cluster is back:
+// nothing is dropped (A3.2).
 #ifndef XCE_SCHEDULER_PIPELINE_PIPELINE_H_
 #define XCE_SCHEDULER_PIPELINE_PIPELINE_H_
 
@@ -32,7 +34,8 @@ struct PipelineOptions {
   size_t decisions_capacity = 5;
   int tick_ms = 1000;          // a round at least this often, should an event have been missed
   int reasons_every_ms = 200;  // between commands of reasons
-  int takeover_ms = 5000;      // a standby takes over when a job that could start has not been started for so long
+  int takeover_ms =
+      5000;  // a standby takes over when a job that could start has not been started for so long
   RoundLimits round;
   ReasonLimits reasons;
   PublisherOptions publisher;
@@ -40,7 +43,8 @@ struct PipelineOptions {
 
 class Pipeline : public PushSink {
  public:
-  Pipeline(ControllerPort* port, const PipelineOptions& options, Publisher::Clock now_ms, LogFn log);
+  Pipeline(ControllerPort* port, const PipelineOptions& options, Publisher::Clock now_ms,
+           LogFn log);
   ~Pipeline() override;
 
   // Starts the picker and the allocator, publishes on this thread until stop(), then joins the two.
@@ -78,7 +82,7 @@ class Pipeline : public PushSink {
   Fifo<Decision> decisions_;
   Publisher publisher_;
 
-  JobId overdue_job_ = 0;        // picker's: what the active scheduler should have started
+  JobId overdue_job_ = 0;  // picker's: what the active scheduler should have started
   int64_t overdue_since_ms_ = 0;
   int64_t quiet_since_ms_ = 0;   // allocator's
   int64_t last_reasons_ms_ = 0;  // allocator's

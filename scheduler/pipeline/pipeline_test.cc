@@ -32,12 +32,15 @@ class PipelineTest : public testing::Test {
 
   void start() {
     const auto clock = [] {
-      return std::chrono::duration_cast<milliseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+      return std::chrono::duration_cast<milliseconds>(
+                 std::chrono::system_clock::now().time_since_epoch())
+          .count();
     };
-    pipeline = std::make_unique<Pipeline>(&port, options, clock, [this](LogLevel level, const std::string& line) {
-      std::lock_guard<std::mutex> lock(log_mutex);
-      if (level == LogLevel::kWarn) warnings.push_back(line);
-    });
+    pipeline = std::make_unique<Pipeline>(&port, options, clock,
+                                          [this](LogLevel level, const std::string& line) {
+                                            std::lock_guard<std::mutex> lock(log_mutex);
+                                            if (level == LogLevel::kWarn) warnings.push_back(line);
+                                          });
     port.sink = pipeline.get();
     thread = std::thread([this] { pipeline->run(); });
     ASSERT_TRUE(until([this] { return pipeline->ready(); }));
@@ -114,7 +117,8 @@ TEST_F(PipelineTest, ABatchIsOneCommand) {
   EXPECT_EQ(port.calls().size(), 1u);
 }
 
-// A7.1, A7.3, A7.4: the same decision again, nothing skipped, order kept, and the log tells it apart.
+// A7.1, A7.3, A7.4: the same decision again, nothing skipped, order kept, and the log tells it
+// apart.
 TEST_F(PipelineTest, NotReadyIsRetriedWithTheSameDecisionAndOrderIsKept) {
   options.round.max_dispatches = 1;
   port.add_host("h1", 100);
@@ -139,7 +143,8 @@ TEST_F(PipelineTest, AFirstAttemptThatSucceedsWarnsOfNothing) {
   EXPECT_TRUE(warnings.empty());
 }
 
-// A7.2: five decisions are queued behind the one that fails; the stop costs none of them an attempt.
+// A7.2: five decisions are queued behind the one that fails; the stop costs none of them an
+// attempt.
 TEST_F(PipelineTest, StopMidRetryIsBoundedHoweverManyAreQueued) {
   options.round.max_dispatches = 1;
   options.publisher.first_delay_ms = options.publisher.max_delay_ms = 60'000;
@@ -147,7 +152,8 @@ TEST_F(PipelineTest, StopMidRetryIsBoundedHoweverManyAreQueued) {
   for (JobId id = 1; id <= 20; ++id) port.submit(id);
   port.set_gate(false);
   start();
-  ASSERT_TRUE(until([&] { return port.waiting_at_gate() == 1 && pipeline->decisions_queued() == 5; }));
+  ASSERT_TRUE(
+      until([&] { return port.waiting_at_gate() == 1 && pipeline->decisions_queued() == 5; }));
   port.always_fail(-E_XCE_NOT_READY);
   ASSERT_TRUE(until([&] { return port.calls().size() == 1; }));
   const auto began = steady_clock::now();
@@ -156,8 +162,9 @@ TEST_F(PipelineTest, StopMidRetryIsBoundedHoweverManyAreQueued) {
   EXPECT_EQ(port.calls().size(), 1u);
 }
 
-// A3.2: with nothing queued when the outage starts (Q = 1 being the one in flight), picker and allocator go on for a bounded while:
-// one decision in flight, five queued, one held by the allocator, one round in jbuf, one held by the picker.
+// A3.2: with nothing queued when the outage starts (Q = 1 being the one in flight), picker and
+// allocator go on for a bounded while: one decision in flight, five queued, one held by the
+// allocator, one round in jbuf, one held by the picker.
 TEST_F(PipelineTest, BackpressureFromAnEmptyQueue) {
   options.round.max_dispatches = 1;
   options.tick_ms = 2;  // even a picker that never rests is held up
@@ -165,7 +172,8 @@ TEST_F(PipelineTest, BackpressureFromAnEmptyQueue) {
   port.set_gate(false);
   start();
   for (JobId id = 1; id <= 50; ++id) port.submit(id);
-  ASSERT_TRUE(until([&] { return port.waiting_at_gate() == 1 && pipeline->decisions_queued() == 5; }));
+  ASSERT_TRUE(
+      until([&] { return port.waiting_at_gate() == 1 && pipeline->decisions_queued() == 5; }));
   const uint64_t rounds = settled([&] { return pipeline->rounds_picked(); });
   EXPECT_EQ(settled([&] { return pipeline->rounds_picked(); }), rounds);
   {
@@ -178,7 +186,8 @@ TEST_F(PipelineTest, BackpressureFromAnEmptyQueue) {
   EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
 }
 
-// With the queue full (Q = 5) when the outage starts there is room for no further decision but those already held.
+// With the queue full (Q = 5) when the outage starts there is room for no further decision but
+// those already held.
 TEST_F(PipelineTest, BackpressureFromAFullQueue) {
   options.round.max_dispatches = 1;
   options.tick_ms = 2;
@@ -186,7 +195,8 @@ TEST_F(PipelineTest, BackpressureFromAFullQueue) {
   for (JobId id = 1; id <= 50; ++id) port.submit(id);
   port.set_gate(false);
   start();
-  ASSERT_TRUE(until([&] { return port.waiting_at_gate() == 1 && pipeline->decisions_queued() == 5; }));
+  ASSERT_TRUE(
+      until([&] { return port.waiting_at_gate() == 1 && pipeline->decisions_queued() == 5; }));
   const uint64_t rounds = settled([&] { return pipeline->rounds_picked(); });
   port.always_fail(-E_XCE_NOT_READY);  // the outage
   port.set_gate(true);

@@ -15,7 +15,8 @@ namespace {
 constexpr uint32_t kAliveStates = (1u << static_cast<int>(JobState::kCompleted)) - 1;
 constexpr size_t kIdsPerQuery = 256;
 
-// Whether trying the same again cannot help. Everything else is tried again: no decision is lost to an outage.
+// Whether trying the same again cannot help. Everything else is tried again: no decision is lost to
+// an outage.
 bool is_refusal(int rc) {
   switch (-rc) {
     case E_XCE_STALE:
@@ -36,8 +37,9 @@ int doubled(int first_ms, int times, int most_ms) {
 
 }  // namespace
 
-Publisher::Publisher(ControllerPort* port, Membership* membership, SharedView* shared, Fifo<Decision>* decisions,
-                     const PublisherOptions& options, Clock now_ms, std::function<void()> replan, LogFn log)
+Publisher::Publisher(ControllerPort* port, Membership* membership, SharedView* shared,
+                     Fifo<Decision>* decisions, const PublisherOptions& options, Clock now_ms,
+                     std::function<void()> replan, LogFn log)
     : port_(port),
       membership_(membership),
       shared_(shared),
@@ -80,7 +82,8 @@ void Publisher::run() {
 
 bool Publisher::settle() {
   // A connection made by a fire-and-forget call runs no hook: only the generation tells (A2.4).
-  if (port_->generation() != joined_generation_ && !membership_->needs_join()) membership_->want_join();
+  if (port_->generation() != joined_generation_ && !membership_->needs_join())
+    membership_->want_join();
   while (!stopped() && membership_->needs_join()) {
     if (!join()) return false;
   }
@@ -91,23 +94,28 @@ bool Publisher::settle() {
 }
 
 bool Publisher::join() {
-  if (stale_in_row_ > 1) pause(doubled(options_.first_delay_ms, stale_in_row_, options_.max_delay_ms));
+  if (stale_in_row_ > 1)
+    pause(doubled(options_.first_delay_ms, stale_in_row_, options_.max_delay_ms));
   const uint64_t token = membership_->begin();
   const uint64_t generation = port_->generation();
   JoinAnswer answer;
   const int rc = port_->join(&answer);
   if (rc < 0) {
-    if (!stopped()) log_(LogLevel::kWarn, absl::StrCat("cannot join the cluster, trying again: ", port_->last_error()));
+    if (!stopped())
+      log_(LogLevel::kWarn,
+           absl::StrCat("cannot join the cluster, trying again: ", port_->last_error()));
     return false;
   }
   ++stats_.joins;
   joined_generation_ = port_->generation();
   const bool changed = membership_->joined(token, answer);
-  // Reconnected meanwhile: whether that join was on the newest connection is not known, so join once more.
+  // Reconnected meanwhile: whether that join was on the newest connection is not known, so join
+  // once more.
   if (generation != 0 && joined_generation_ != generation) membership_->want_join();
-  log_(LogLevel::kInfo, absl::StrCat("joined at revision ", answer.revision, " as the ",
-                                     membership_->active() ? "active" : "standby", " scheduler, epoch ", answer.epoch,
-                                     changed ? "" : " (as before)"));
+  log_(LogLevel::kInfo,
+       absl::StrCat("joined at revision ", answer.revision, " as the ",
+                    membership_->active() ? "active" : "standby", " scheduler, epoch ",
+                    answer.epoch, changed ? "" : " (as before)"));
   return true;
 }
 
@@ -137,7 +145,9 @@ bool Publisher::take_state() {
     if (rc >= 0) rc = port_->jobs(filter, &page, &next_after);
     filter.after_id = next_after;
     if (rc < 0 || stopped()) {
-      if (!stopped()) log_(LogLevel::kWarn, absl::StrCat("cannot take the state, trying again: ", port_->last_error()));
+      if (!stopped())
+        log_(LogLevel::kWarn,
+             absl::StrCat("cannot take the state, trying again: ", port_->last_error()));
       return false;
     }
     rows += page.size();
@@ -150,8 +160,8 @@ bool Publisher::take_state() {
   }
   membership_->state_taken(token);
   ready_ = true;
-  log_(LogLevel::kInfo, absl::StrCat("state taken: ", rows, " jobs, ", hosts.size(), " hosts, ", queues.size(), " queues in ",
-                                     now_ms_() - began_ms, " ms"));
+  log_(LogLevel::kInfo, absl::StrCat("state taken: ", rows, " jobs, ", hosts.size(), " hosts, ",
+                                     queues.size(), " queues in ", now_ms_() - began_ms, " ms"));
   replan_();
   return true;
 }
@@ -205,8 +215,10 @@ void Publisher::idle() {
 
 void Publisher::publish(const Decision& decision) {
   int attempts = 0;
-  while (!stopped()) {  // before each attempt, so that queued decisions do not each cost a call on the way out
-    if (!membership_->may_publish(decision.epoch)) return drop(decision, "decided before another scheduler took over");
+  while (!stopped()) {  // before each attempt, so that queued decisions do not each cost a call on
+                        // the way out
+    if (!membership_->may_publish(decision.epoch))
+      return drop(decision, "decided before another scheduler took over");
     std::vector<int> item_status;
     const int rc = attempt(decision, &item_status);
     ++attempts;
@@ -214,33 +226,39 @@ void Publisher::publish(const Decision& decision) {
     if (is_refusal(rc)) return refused(decision, rc);
     if (stopped()) break;
     ++stats_.retries;
-    log_(LogLevel::kWarn, absl::StrCat("extended retry ", attempts, " of a decision of ", decision.dispatches.size(),
-                                       " starts and ", decision.reasons.size(), " reasons: ", port_->last_error()));
+    log_(LogLevel::kWarn,
+         absl::StrCat("extended retry ", attempts, " of a decision of ", decision.dispatches.size(),
+                      " starts and ", decision.reasons.size(), " reasons: ", port_->last_error()));
     pause(doubled(options_.first_delay_ms, attempts - 1, options_.max_delay_ms));
   }
   ++stats_.dropped;
 }
 
 int Publisher::attempt(const Decision& decision, std::vector<int>* item_status) {
-  if (!decision.dispatches.empty()) return port_->dispatch(decision.epoch, decision.dispatches, item_status);
+  if (!decision.dispatches.empty())
+    return port_->dispatch(decision.epoch, decision.dispatches, item_status);
   return port_->pend_reasons(decision.epoch, decision.reasons);
 }
 
-void Publisher::succeeded(const Decision& decision, const std::vector<int>& item_status, int attempts) {
+void Publisher::succeeded(const Decision& decision, const std::vector<int>& item_status,
+                          int attempts) {
   ++stats_.published;
   stats_.reasons += decision.reasons.size();
   stale_in_row_ = 0;
   if (attempts > 1) {
-    log_(LogLevel::kWarn, absl::StrCat("decision published by extended retry, at attempt ", attempts));
+    log_(LogLevel::kWarn,
+         absl::StrCat("decision published by extended retry, at attempt ", attempts));
   }
   size_t refusals = 0;
   for (size_t i = 0; i < decision.dispatches.size(); ++i) {
     if (i >= item_status.size() || item_status[i] == 0) continue;
     ++refusals;
     roll_back(decision.dispatches[i]);
-    log_(LogLevel::kInfo, absl::StrCat("start of job ", decision.dispatches[i].job, " on ",
-                                       decision.dispatches[i].allocs.empty() ? "" : decision.dispatches[i].allocs[0].host,
-                                       " was refused with status ", item_status[i], ": planning anew"));
+    log_(LogLevel::kInfo,
+         absl::StrCat(
+             "start of job ", decision.dispatches[i].job, " on ",
+             decision.dispatches[i].allocs.empty() ? "" : decision.dispatches[i].allocs[0].host,
+             " was refused with status ", item_status[i], ": planning anew"));
   }
   stats_.dispatched += decision.dispatches.size() - refusals;
   stats_.refused += refusals;
@@ -251,11 +269,13 @@ void Publisher::refused(const Decision& decision, int rc) {
   stats_.refused += decision.dispatches.size();
   if (rc == -E_XCE_STALE) {
     ++stale_in_row_;
-    log_(LogLevel::kInfo, absl::StrCat("epoch ", decision.epoch, " is over",
-                                       membership_->overtaken() ? ": standing by" : ": joining again"));
+    log_(LogLevel::kInfo,
+         absl::StrCat("epoch ", decision.epoch, " is over",
+                      membership_->overtaken() ? ": standing by" : ": joining again"));
     if (!membership_->overtaken()) membership_->want_join();
   } else {
-    log_(LogLevel::kError, absl::StrCat("the controller refuses a decision: ", port_->last_error()));
+    log_(LogLevel::kError,
+         absl::StrCat("the controller refuses a decision: ", port_->last_error()));
   }
   for (const Dispatch& dispatch : decision.dispatches) roll_back(dispatch);
   replan_();
@@ -263,10 +283,11 @@ void Publisher::refused(const Decision& decision, int rc) {
 
 void Publisher::drop(const Decision& decision, const char* why) {
   ++stats_.dropped;
-  log_(LogLevel::kInfo, absl::StrCat("dropping ", decision.dispatches.size(), " starts and ", decision.reasons.size(),
-                                     " reasons: ", why));
+  log_(LogLevel::kInfo, absl::StrCat("dropping ", decision.dispatches.size(), " starts and ",
+                                     decision.reasons.size(), " reasons: ", why));
   std::lock_guard<std::mutex> lock(shared_->mutex);
-  for (const Dispatch& dispatch : decision.dispatches) shared_->view.roll_back(dispatch.job, dispatch.attempt, 0);
+  for (const Dispatch& dispatch : decision.dispatches)
+    shared_->view.roll_back(dispatch.job, dispatch.attempt, 0);
 }
 
 void Publisher::roll_back(const Dispatch& dispatch) {

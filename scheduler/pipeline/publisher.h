@@ -1,8 +1,10 @@
-// The last stage, and the only one that calls the controllers: joins, takes the state, and publishes decisions in their order.
+// The last stage, and the only one that calls the controllers: joins, takes the state, and
+// publishes decisions in their order.
 //
-// One thread. A decision is published again and again until it succeeds, is refused, or the scheduler stops (A7.1-A7.6); the stop is
-// checked before each attempt, so that stopping costs one call at most, however many decisions are queued. A refusal is
-// rolled back in the view and planned anew. The check whether to rejoin comes after each publish has returned (A2.2).
+// One thread. A decision is published again and again until it succeeds, is refused, or the
+// scheduler stops (A7.1-A7.6); the stop is checked before each attempt, so that stopping costs one
+// call at most, however many decisions are queued. A refusal is rolled back in the view and planned
+// anew. The check whether to rejoin comes after each publish has returned (A2.2).
 #ifndef XCE_SCHEDULER_PIPELINE_PUBLISHER_H_
 #define XCE_SCHEDULER_PIPELINE_PUBLISHER_H_
 
@@ -22,24 +24,26 @@
 namespace xce::sched {
 
 struct PublisherOptions {
-  int idle_ms = 100;            // between liveness checks when there is nothing to publish
-  int standby_poll_ms = 1000;   // how often a standby asks whether anybody is active
-  int first_delay_ms = 20;      // before an extended retry; doubles
+  int idle_ms = 100;           // between liveness checks when there is nothing to publish
+  int standby_poll_ms = 1000;  // how often a standby asks whether anybody is active
+  int first_delay_ms = 20;     // before an extended retry; doubles
   int max_delay_ms = 1000;
   uint32_t page_rows = 1000;
-  int refused_ms = 100;         // before a refused job is tried again; doubles, up to 10 s
+  int refused_ms = 100;  // before a refused job is tried again; doubles, up to 10 s
 };
 
 struct PublisherStats {
-  std::atomic<uint64_t> joins{0}, published{0}, dispatched{0}, refused{0}, reasons{0}, retries{0}, dropped{0};
+  std::atomic<uint64_t> joins{0}, published{0}, dispatched{0}, refused{0}, reasons{0}, retries{0},
+      dropped{0};
 };
 
 class Publisher {
  public:
   using Clock = std::function<int64_t()>;  // milliseconds since the epoch
 
-  Publisher(ControllerPort* port, Membership* membership, SharedView* shared, Fifo<Decision>* decisions,
-            const PublisherOptions& options, Clock now_ms, std::function<void()> replan, LogFn log);
+  Publisher(ControllerPort* port, Membership* membership, SharedView* shared,
+            Fifo<Decision>* decisions, const PublisherOptions& options, Clock now_ms,
+            std::function<void()> replan, LogFn log);
 
   // Works until stop(). Call on one thread.
   void run();

@@ -10,7 +10,8 @@ namespace {
 
 using PageCall = int (*)(xcecli_ctx_t, const xce_job_filter_t*, xce_job_page_t**);
 
-int page_of(PageCall call, xcecli_ctx_t ctx, const JobFilter& filter, std::vector<Job>* rows, JobId* next_after) {
+int page_of(PageCall call, xcecli_ctx_t ctx, const JobFilter& filter, std::vector<Job>* rows,
+            JobId* next_after) {
   xce_job_filter_t c = {};
   c.ids = filter.ids.empty() ? nullptr : filter.ids.data();
   c.nids = filter.ids.size();
@@ -115,7 +116,8 @@ int XcePort::join(JoinAnswer* out) {
   return 0;
 }
 
-int XcePort::dispatch(uint64_t epoch, const std::vector<Dispatch>& items, std::vector<int>* item_status) {
+int XcePort::dispatch(uint64_t epoch, const std::vector<Dispatch>& items,
+                      std::vector<int>* item_status) {
   CAllocs allocs;
   std::vector<xce_dispatch_t> list(items.size());
   for (size_t i = 0; i < items.size(); ++i) {
@@ -130,7 +132,8 @@ int XcePort::dispatch(uint64_t epoch, const std::vector<Dispatch>& items, std::v
 int XcePort::pend_reasons(uint64_t epoch, const std::vector<PendReason>& items) {
   std::vector<xce_pend_reason_t> list;
   list.reserve(items.size());
-  for (const PendReason& item : items) list.push_back(xce_pend_reason_t{item.job, item.reason.c_str()});
+  for (const PendReason& item : items)
+    list.push_back(xce_pend_reason_t{item.job, item.reason.c_str()});
   return xcecli_set_pend_reason(ctx_, epoch, list.data(), list.size());
 }
 
@@ -180,8 +183,8 @@ uint64_t XcePort::generation() { return xcecli_generation(ctx_); }
 std::string XcePort::last_error() {
   xce_error_t error = {};
   xcecli_last_error(&error);
-  return absl::StrCat(xce_errname(error.status), ": ", error.message, error.trail[0] != 0 ? " [" : "", error.trail,
-                      error.trail[0] != 0 ? "]" : "");
+  return absl::StrCat(xce_errname(error.status), ": ", error.message,
+                      error.trail[0] != 0 ? " [" : "", error.trail, error.trail[0] != 0 ? "]" : "");
 }
 
 }  // namespace xce::sched

@@ -1,4 +1,5 @@
-// ControllerPort over libxce. Events come on the library's own thread, calls are made by the publisher's.
+// ControllerPort over libxce. Events come on the library's own thread, calls are made by the
+// publisher's.
 #ifndef XCE_SCHEDULER_PIPELINE_XCE_PORT_H_
 #define XCE_SCHEDULER_PIPELINE_XCE_PORT_H_
 
@@ -29,7 +30,8 @@ class XcePort : public ControllerPort {
   std::string current_master();
 
   int join(JoinAnswer* out) override;
-  int dispatch(uint64_t epoch, const std::vector<Dispatch>& items, std::vector<int>* item_status) override;
+  int dispatch(uint64_t epoch, const std::vector<Dispatch>& items,
+               std::vector<int>* item_status) override;
   int pend_reasons(uint64_t epoch, const std::vector<PendReason>& items) override;
   int jobs(const JobFilter& filter, std::vector<Job>* rows, JobId* next_after) override;
   int history(const JobFilter& filter, std::vector<Job>* rows, JobId* next_after) override;

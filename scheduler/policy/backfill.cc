@@ -47,7 +47,8 @@ Amounts spare_at(const HostSlot& host, const Need& need, int64_t starts_ms, int6
 
 }  // namespace
 
-bool Reservation::make(const HostPool& pool, JobId job, const Need& need, uint32_t nodes, int64_t now_ms) {
+bool Reservation::make(const HostPool& pool, JobId job, const Need& need, uint32_t nodes,
+                       int64_t now_ms) {
   using Candidate = std::tuple<int64_t, uint32_t, std::string>;  // earliest, cpus to be freed, name
   std::vector<Candidate> candidates;
   for (const auto& [name, host] : pool.hosts()) {

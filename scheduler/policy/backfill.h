@@ -1,5 +1,5 @@
-// EASY backfill: the first job that must wait for hosts gets a reservation; others may start only where they cannot delay it
-// (Lifka, "The ANL/IBM SP scheduling system", 1995). PURE.
+// EASY backfill: the first job that must wait for hosts gets a reservation; others may start only
+// where they cannot delay it (Lifka, "The ANL/IBM SP scheduling system", 1995). PURE.
 #ifndef XCE_SCHEDULER_POLICY_BACKFILL_H_
 #define XCE_SCHEDULER_POLICY_BACKFILL_H_
 
@@ -14,8 +14,9 @@ namespace xce::sched {
 // The hosts set aside for the first job in line, and until when others may use them.
 class Reservation {
  public:
-  // Makes one for `nodes` times the need. When running jobs without a time limit stand in the way, the time is unknown
-  // and nobody else may start on those hosts: they drain, so that a large job is never starved. False: these hosts can never do.
+  // Makes one for `nodes` times the need. When running jobs without a time limit stand in the way,
+  // the time is unknown and nobody else may start on those hosts: they drain, so that a large job
+  // is never starved. False: these hosts can never do.
   bool make(const HostPool& pool, JobId job, const Need& need, uint32_t nodes, int64_t now_ms);
   bool made() const { return job_ != 0; }
   JobId job() const { return job_; }
@@ -29,7 +30,8 @@ class Reservation {
  private:
   JobId job_ = 0;
   int64_t starts_ms_ = 0;
-  std::map<std::string, Amounts, std::less<>> spare_;  // a reserved host -> what it has beyond the reservation at its start
+  std::map<std::string, Amounts, std::less<>>
+      spare_;  // a reserved host -> what it has beyond the reservation at its start
 };
 
 }  // namespace xce::sched

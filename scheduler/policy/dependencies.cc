@@ -10,13 +10,16 @@ DependencyVerdict judge(const Dependency& dependency, const JobFate& fate) {
   switch (dependency.kind) {
     case DependencyKind::kAfter:
       return fate.started || ended ? DependencyVerdict::kMet
-                                   : fate.known ? DependencyVerdict::kWaits : DependencyVerdict::kNever;
+             : fate.known          ? DependencyVerdict::kWaits
+                                   : DependencyVerdict::kNever;
     case DependencyKind::kAfterOk:
       if (fate.alive) return DependencyVerdict::kWaits;
-      return ended && fate.state == JobState::kCompleted ? DependencyVerdict::kMet : DependencyVerdict::kNever;
+      return ended && fate.state == JobState::kCompleted ? DependencyVerdict::kMet
+                                                         : DependencyVerdict::kNever;
     case DependencyKind::kAfterNotOk:
       if (fate.alive) return DependencyVerdict::kWaits;
-      return ended && fate.state != JobState::kCompleted ? DependencyVerdict::kMet : DependencyVerdict::kNever;
+      return ended && fate.state != JobState::kCompleted ? DependencyVerdict::kMet
+                                                         : DependencyVerdict::kNever;
     case DependencyKind::kAfterAny:
       if (fate.alive) return DependencyVerdict::kWaits;
       return ended ? DependencyVerdict::kMet : DependencyVerdict::kNever;
@@ -26,10 +29,12 @@ DependencyVerdict judge(const Dependency& dependency, const JobFate& fate) {
   return DependencyVerdict::kNever;
 }
 
-std::string dependency_words(const Dependency& dependency, DependencyVerdict verdict, const JobFate& fate) {
+std::string dependency_words(const Dependency& dependency, DependencyVerdict verdict,
+                             const JobFate& fate) {
   if (verdict == DependencyVerdict::kUnasked) return absl::StrCat("waits for job ", dependency.job);
   if (verdict == DependencyVerdict::kNever) {
-    if (!fate.known) return absl::StrCat("dependency can never be met: job ", dependency.job, " is not known");
+    if (!fate.known)
+      return absl::StrCat("dependency can never be met: job ", dependency.job, " is not known");
     const char* how = fate.state == JobState::kCompleted ? "completed"
                       : fate.state == JobState::kFailed  ? "failed"
                       : fate.state == JobState::kKilled  ? "was killed"
@@ -39,9 +44,12 @@ std::string dependency_words(const Dependency& dependency, DependencyVerdict ver
   }
   switch (dependency.kind) {
     case DependencyKind::kAfter: return absl::StrCat("waits for job ", dependency.job, " to start");
-    case DependencyKind::kAfterOk: return absl::StrCat("waits for job ", dependency.job, " to succeed");
-    case DependencyKind::kAfterNotOk: return absl::StrCat("waits for job ", dependency.job, " to fail");
-    case DependencyKind::kAfterAny: return absl::StrCat("waits for job ", dependency.job, " to end");
+    case DependencyKind::kAfterOk:
+      return absl::StrCat("waits for job ", dependency.job, " to succeed");
+    case DependencyKind::kAfterNotOk:
+      return absl::StrCat("waits for job ", dependency.job, " to fail");
+    case DependencyKind::kAfterAny:
+      return absl::StrCat("waits for job ", dependency.job, " to end");
     case DependencyKind::kSingleton:
       return absl::StrCat("waits for job ", dependency.job, " of the same name and user to end");
   }
@@ -80,7 +88,9 @@ void EndedJobs::trim() {
   }
 }
 
-void EndedJobs::refer(JobId dependency, JobId dependent) { dependents_[dependency].insert(dependent); }
+void EndedJobs::refer(JobId dependency, JobId dependent) {
+  dependents_[dependency].insert(dependent);
+}
 
 void EndedJobs::unrefer(JobId dependency, JobId dependent) {
   auto it = dependents_.find(dependency);

@@ -16,7 +16,7 @@ namespace xce::sched {
 
 // What is known of a job that others depend on.
 struct JobFate {
-  bool known = false;    // false: there is no such job (any more)
+  bool known = false;  // false: there is no such job (any more)
   bool alive = false;
   bool started = false;  // at least once
   JobState state = JobState::kPending;
@@ -27,9 +27,11 @@ enum class DependencyVerdict : uint8_t { kMet, kWaits, kNever, kUnasked };
 // How one dependency stands, given the fate of its job.
 DependencyVerdict judge(const Dependency& dependency, const JobFate& fate);
 // The words for a dependency that is not met.
-std::string dependency_words(const Dependency& dependency, DependencyVerdict verdict, const JobFate& fate);
+std::string dependency_words(const Dependency& dependency, DependencyVerdict verdict,
+                             const JobFate& fate);
 
-// Ended jobs whose fate may still matter: those that a waiting job refers to, and the newest few thousand.
+// Ended jobs whose fate may still matter: those that a waiting job refers to, and the newest few
+// thousand.
 class EndedJobs {
  public:
   struct Entry {
@@ -42,7 +44,8 @@ class EndedJobs {
   void put(JobId id, const JobFate& fate, Index modify_index);
   const Entry* find(JobId id) const;
   void erase(JobId id) { entries_.erase(id); }
-  // While frozen nothing is forgotten (state is being taken, and stale rows of ended jobs may still come).
+  // While frozen nothing is forgotten (state is being taken, and stale rows of ended jobs may still
+  // come).
   void set_frozen(bool frozen);
   // Waiting jobs that refer to a job.
   void refer(JobId dependency, JobId dependent);

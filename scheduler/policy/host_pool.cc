@@ -123,10 +123,12 @@ void HostPool::release(const std::string& host, JobId job) {
   relist(&it->second);
 }
 
-std::vector<const HostSlot*> HostPool::best_fit(const Need& need, uint32_t nodes, const Permits& permits) const {
+std::vector<const HostSlot*> HostPool::best_fit(const Need& need, uint32_t nodes,
+                                                const Permits& permits) const {
   std::vector<const HostSlot*> chosen;
   if (nodes > by_free_.size()) return chosen;
-  for (auto it = by_free_.lower_bound({need.cpus, std::string_view()}); it != by_free_.end(); ++it) {
+  for (auto it = by_free_.lower_bound({need.cpus, std::string_view()}); it != by_free_.end();
+       ++it) {
     const HostSlot& slot = hosts_.find(it->second)->second;
     if (!slot.fits_now(need) || !permits(slot)) continue;
     chosen.push_back(&slot);

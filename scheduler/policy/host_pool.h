@@ -1,7 +1,8 @@
 // What each host has, what jobs hold of it, and which hosts fit a need best. PURE.
 //
-// Hosts that may be given work lie in a set ordered by free cpus, so that best fit is the first host from the need upwards and
-// "nothing is free" is known at once. Deterministic: ties are broken by host name.
+// Hosts that may be given work lie in a set ordered by free cpus, so that best fit is the first
+// host from the need upwards and "nothing is free" is known at once. Deterministic: ties are broken
+// by host name.
 #ifndef XCE_SCHEDULER_POLICY_HOST_POOL_H_
 #define XCE_SCHEDULER_POLICY_HOST_POOL_H_
 
@@ -80,8 +81,10 @@ class HostPool {
   void hold(const Alloc& alloc, JobId job, int64_t ends_ms, bool exclusive);
   void release(const std::string& host, JobId job);
 
-  // The hosts for `nodes` times the need, best fit first, or an empty list when they are not free. `permits` may refuse hosts.
-  std::vector<const HostSlot*> best_fit(const Need& need, uint32_t nodes, const Permits& permits) const;
+  // The hosts for `nodes` times the need, best fit first, or an empty list when they are not free.
+  // `permits` may refuse hosts.
+  std::vector<const HostSlot*> best_fit(const Need& need, uint32_t nodes,
+                                        const Permits& permits) const;
   // Free cpus of the usable host with the most.
   uint32_t most_free_cpus() const { return by_free_.empty() ? 0 : by_free_.rbegin()->first; }
   const std::map<std::string, HostSlot, std::less<>>& hosts() const { return hosts_; }
@@ -95,7 +98,8 @@ class HostPool {
   HostSlot& slot_of(const std::string& name);
 
   std::map<std::string, HostSlot, std::less<>> hosts_;
-  std::set<std::pair<uint32_t, std::string_view>> by_free_;  // usable hosts only; names live in hosts_
+  std::set<std::pair<uint32_t, std::string_view>>
+      by_free_;  // usable hosts only; names live in hosts_
 };
 
 }  // namespace xce::sched

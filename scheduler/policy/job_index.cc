@@ -5,19 +5,21 @@
 namespace xce::sched {
 namespace {
 
-bool less_gres(const Gres& a, const Gres& b) { return std::tie(a.name, a.count) < std::tie(b.name, b.count); }
+bool less_gres(const Gres& a, const Gres& b) {
+  return std::tie(a.name, a.count) < std::tie(b.name, b.count);
+}
 
 auto scalars(const ClassKey& k) {
-  return std::tie(k.queue, k.negated_priority, k.user, k.nodes, k.time_limit_s, k.limited_array, k.array_limit,
-                  k.need.cpus, k.need.memory_mb, k.need.exclusive);
+  return std::tie(k.queue, k.negated_priority, k.user, k.nodes, k.time_limit_s, k.limited_array,
+                  k.array_limit, k.need.cpus, k.need.memory_mb, k.need.exclusive);
 }
 
 }  // namespace
 
 bool operator<(const ClassKey& a, const ClassKey& b) {
   if (scalars(a) != scalars(b)) return scalars(a) < scalars(b);
-  return std::lexicographical_compare(a.need.gres.begin(), a.need.gres.end(), b.need.gres.begin(), b.need.gres.end(),
-                                      less_gres);
+  return std::lexicographical_compare(a.need.gres.begin(), a.need.gres.end(), b.need.gres.begin(),
+                                      b.need.gres.end(), less_gres);
 }
 
 void JobIndex::add(const ClassKey& key, JobId id) {

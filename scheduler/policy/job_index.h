@@ -1,8 +1,8 @@
 // Jobs that could start now, in the order in which they should. PURE.
 //
-// Jobs that are alike (same queue, user, priority and needs) form a class: when one of them cannot start in a round, none can.
-// A round therefore looks at the head of each class only, so that it costs in proportion to what starts and to how many kinds of
-// jobs wait, not to how many jobs do.
+// Jobs that are alike (same queue, user, priority and needs) form a class: when one of them cannot
+// start in a round, none can. A round therefore looks at the head of each class only, so that it
+// costs in proportion to what starts and to how many kinds of jobs wait, not to how many jobs do.
 #ifndef XCE_SCHEDULER_POLICY_JOB_INDEX_H_
 #define XCE_SCHEDULER_POLICY_JOB_INDEX_H_
 
@@ -50,8 +50,9 @@ class JobIndex {
  public:
   void add(const ClassKey& key, JobId id);
   void remove(const ClassKey& key, JobId id);
-  // The class with the first head after `from` in this queue, or null. Moves `from` to that head. Since a class whose head has
-  // started has its next head after it, the same call serves after a start and after a refusal.
+  // The class with the first head after `from` in this queue, or null. Moves `from` to that head.
+  // Since a class whose head has started has its next head after it, the same call serves after a
+  // start and after a refusal.
   const JobClass* next(NameId queue, Position* from) const;
   // Queues that have waiting jobs.
   const std::map<NameId, size_t>& waiting() const { return waiting_; }

@@ -19,7 +19,8 @@ class Story {
   View view;
   std::map<JobId, Job> jobs;  // as the controller has them
 
-  void host(const std::string& name, uint32_t cpus, uint64_t memory_mb = 100'000, std::vector<Gres> gres = {}) {
+  void host(const std::string& name, uint32_t cpus, uint64_t memory_mb = 100'000,
+            std::vector<Gres> gres = {}) {
     Host host;
     host.attrs.name = name;
     host.attrs.cpus = cpus;
@@ -97,7 +98,8 @@ class Story {
   // What a pass over the reasons says now, merged with what was said before.
   std::string reason(JobId id) {
     now_ms += 60'000;
-    for (const PendReason& item : collect_reasons(&view, now_ms, {}, nullptr)) said_[item.job] = item.reason;
+    for (const PendReason& item : collect_reasons(&view, now_ms, {}, nullptr))
+      said_[item.job] = item.reason;
     return said_[id];
   }
 

@@ -1,5 +1,5 @@
-// Random clusters and workloads, seeded: whatever happens, hosts are never given away twice, limits hold, and jobs that are
-// alike start in the order in which they came.
+// Random clusters and workloads, seeded: whatever happens, hosts are never given away twice, limits
+// hold, and jobs that are alike start in the order in which they came.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -57,7 +57,8 @@ class Chaos {
     job.spec.time_limit_s = between(0, 2) * 10;
     job.spec.priority = between(0, 2);
     if (between(0, 9) == 0) job.spec.gres = {{"gpu", 1}};
-    if (between(0, 9) == 0 && last_id_ > 1) job.spec.dependencies = {{DependencyKind::kAfterAny, last_id_ - 1}};
+    if (between(0, 9) == 0 && last_id_ > 1)
+      job.spec.dependencies = {{DependencyKind::kAfterAny, last_id_ - 1}};
     s.tell();
   }
 
@@ -82,13 +83,15 @@ class Chaos {
   }
 
   void lose_and_roll_back() {
-    for (const Dispatch& d : run_round(&s.view, s.now_ms).dispatches) s.view.roll_back(d.job, d.attempt, 0);
+    for (const Dispatch& d : run_round(&s.view, s.now_ms).dispatches)
+      s.view.roll_back(d.job, d.attempt, 0);
   }
 
   void check(const std::vector<JobId>& started) {
     std::map<std::string, Amounts> left;
     std::map<std::string, int> jobs_on, exclusive_on;
-    for (const auto& [name, host] : hosts_) left[name] = Amounts{host.attrs.cpus, host.attrs.memory_mb, host.attrs.gres};
+    for (const auto& [name, host] : hosts_)
+      left[name] = Amounts{host.attrs.cpus, host.attrs.memory_mb, host.attrs.gres};
     std::map<std::string, uint32_t> of_queue;
     std::map<std::pair<std::string, std::string>, uint32_t> of_user;
     for (const JobId id : running()) {
@@ -98,7 +101,8 @@ class Chaos {
       ++of_user[{job.spec.queue, job.spec.user}];
       for (const Alloc& a : job.allocs) {
         Need need{a.cpus, a.memory_mb, a.gres, false};
-        ASSERT_TRUE(left[a.host].fits(need)) << "host " << a.host << " is given away twice by job " << id;
+        ASSERT_TRUE(left[a.host].fits(need))
+            << "host " << a.host << " is given away twice by job " << id;
         left[a.host].take(a);
         ++jobs_on[a.host];
         exclusive_on[a.host] += job.spec.exclusive;
@@ -106,13 +110,15 @@ class Chaos {
     }
     for (const auto& [host, n] : exclusive_on) ASSERT_TRUE(n == 0 || jobs_on[host] == 1);
     const uint32_t per_user = s.queue("default").max_running_per_user;
-    for (const auto& [who, n] : of_user) ASSERT_TRUE(who.first != "default" || per_user == 0 || n <= per_user);
+    for (const auto& [who, n] : of_user)
+      ASSERT_TRUE(who.first != "default" || per_user == 0 || n <= per_user);
     const uint32_t fast = s.queue("fast").max_running;
     ASSERT_TRUE(fast == 0 || of_queue["fast"] <= fast);
     for (const JobId id : started) {
       for (const Alloc& a : s.jobs[id].allocs) ASSERT_FALSE(hosts_[a.host].drained);
       for (const auto& [other, job] : s.jobs) {
-        if (other >= id || job.state != JobState::kPending || !job.spec.dependencies.empty()) continue;
+        if (other >= id || job.state != JobState::kPending || !job.spec.dependencies.empty())
+          continue;
         ASSERT_FALSE(alike(job, s.jobs[id])) << "job " << id << " overtook job " << other;
       }
     }
@@ -120,9 +126,9 @@ class Chaos {
 
   static bool alike(const Job& a, const Job& b) {
     const JobSpec &x = a.spec, &y = b.spec;
-    return x.cpus == y.cpus && x.memory_mb == y.memory_mb && x.nodes == y.nodes && x.exclusive == y.exclusive &&
-           x.user == y.user && x.queue == y.queue && x.time_limit_s == y.time_limit_s && x.priority == y.priority &&
-           x.gres == y.gres;
+    return x.cpus == y.cpus && x.memory_mb == y.memory_mb && x.nodes == y.nodes &&
+           x.exclusive == y.exclusive && x.user == y.user && x.queue == y.queue &&
+           x.time_limit_s == y.time_limit_s && x.priority == y.priority && x.gres == y.gres;
   }
 
   std::mt19937_64 random_;

@@ -9,7 +9,9 @@
 namespace xce::sched {
 namespace {
 
-std::string plural(uint64_t n, const char* noun) { return absl::StrCat(n, " ", noun, n == 1 ? "" : "s"); }
+std::string plural(uint64_t n, const char* noun) {
+  return absl::StrCat(n, " ", noun, n == 1 ? "" : "s");
+}
 
 // What a job needs on a host, as "4 cpus, 2000 MB of memory and 1 gpu".
 std::string need_words(const Need& need) {
@@ -63,7 +65,8 @@ Survey survey(const HostPool& pool, const Need& need) {
 
 std::string away_words(const Survey& s) {
   if (s.drained > 0 && s.unreachable > 0) {
-    return absl::StrCat(plural(s.drained, "host"), " drained, ", plural(s.unreachable, "host"), " unreachable");
+    return absl::StrCat(plural(s.drained, "host"), " drained, ", plural(s.unreachable, "host"),
+                        " unreachable");
   }
   if (s.drained > 0) return absl::StrCat(plural(s.drained, "host"), " drained");
   return absl::StrCat(plural(s.unreachable, "host"), " unreachable");
@@ -73,14 +76,16 @@ std::string away_words(const Survey& s) {
 std::string impossible_words(const Survey& s, const Need& need) {
   std::string words;
   if (need.cpus > s.largest.cpus) {
-    words = absl::StrCat("no host has ", plural(need.cpus, "cpu"), " (the largest has ", s.largest.cpus, ")");
+    words = absl::StrCat("no host has ", plural(need.cpus, "cpu"), " (the largest has ",
+                         s.largest.cpus, ")");
   } else if (need.memory_mb > s.largest.memory_mb) {
-    words = absl::StrCat("no host has ", need.memory_mb, " MB of memory (the largest has ", s.largest.memory_mb, ")");
+    words = absl::StrCat("no host has ", need.memory_mb, " MB of memory (the largest has ",
+                         s.largest.memory_mb, ")");
   } else {
     for (size_t i = 0; i < need.gres.size() && words.empty(); ++i) {
       if (need.gres[i].count <= s.largest.gres[i].count) continue;
-      words = absl::StrCat("no host has ", need.gres[i].count, " ", need.gres[i].name, " (the most that one has is ",
-                           s.largest.gres[i].count, ")");
+      words = absl::StrCat("no host has ", need.gres[i].count, " ", need.gres[i].name,
+                           " (the most that one has is ", s.largest.gres[i].count, ")");
     }
     if (words.empty()) words = absl::StrCat("no single host has ", need_words(need));
   }
@@ -91,22 +96,23 @@ std::string impossible_words(const Survey& s, const Need& need) {
 // Hosts could run the job, but are not free.
 std::string busy_words(const Survey& s, const Need& need, uint32_t nodes) {
   if (nodes > 1) {
-    return absl::StrCat("waiting for ", nodes, " hosts with ", need_words(need), " free each: ", s.free,
-                        s.free == 1 ? " has" : " have");
+    return absl::StrCat("waiting for ", nodes, " hosts with ", need_words(need),
+                        " free each: ", s.free, s.free == 1 ? " has" : " have");
   }
   if (need.exclusive) return "waiting for a host that runs no other job";
   if (need.cpus > s.largest_free.cpus) {
-    return absl::StrCat("waiting for ", plural(need.cpus, "free cpu"), ": the largest free host has ",
-                        s.largest_free.cpus);
+    return absl::StrCat("waiting for ", plural(need.cpus, "free cpu"),
+                        ": the largest free host has ", s.largest_free.cpus);
   }
   if (need.memory_mb > s.largest_free.memory_mb) {
-    return absl::StrCat("waiting for ", need.memory_mb, " MB of free memory: the most that a host has is ",
+    return absl::StrCat("waiting for ", need.memory_mb,
+                        " MB of free memory: the most that a host has is ",
                         s.largest_free.memory_mb);
   }
   for (size_t i = 0; i < need.gres.size(); ++i) {
     if (need.gres[i].count <= s.largest_free.gres[i].count) continue;
-    return absl::StrCat("waiting for ", need.gres[i].count, " free ", need.gres[i].name, ": the most that a host has is ",
-                        s.largest_free.gres[i].count);
+    return absl::StrCat("waiting for ", need.gres[i].count, " free ", need.gres[i].name,
+                        ": the most that a host has is ", s.largest_free.gres[i].count);
   }
   return absl::StrCat("waiting for a host with ", need_words(need), " free");
 }
@@ -115,13 +121,16 @@ Reason limit_words(const View& view, const ClassKey& key, Limit limit) {
   const std::string& queue = view.name(key.queue);
   switch (limit) {
     case Limit::kNone: break;
-    case Limit::kQueueStopped: return {ReasonKind::kQueueStopped, absl::StrCat("queue '", queue, "' is stopped")};
+    case Limit::kQueueStopped:
+      return {ReasonKind::kQueueStopped, absl::StrCat("queue '", queue, "' is stopped")};
     case Limit::kQueueFull:
-      return {ReasonKind::kQueueLimit, absl::StrCat("queue '", queue, "' runs as many jobs as it may (",
-                                                    view.queue(key.queue)->max_running, ")")};
+      return {ReasonKind::kQueueLimit,
+              absl::StrCat("queue '", queue, "' runs as many jobs as it may (",
+                           view.queue(key.queue)->max_running, ")")};
     case Limit::kUserFull:
       return {ReasonKind::kUserLimit,
-              absl::StrCat("user ", view.name(key.user), " runs as many jobs as one user may in queue '", queue, "' (",
+              absl::StrCat("user ", view.name(key.user),
+                           " runs as many jobs as one user may in queue '", queue, "' (",
                            view.queue(key.queue)->max_running_per_user, ")")};
     case Limit::kArrayFull:
       return {ReasonKind::kArrayLimit, absl::StrCat("array limit ", key.array_limit, " reached")};
@@ -132,18 +141,22 @@ Reason limit_words(const View& view, const ClassKey& key, Limit limit) {
 // Collects the changes of one pass.
 class Pass {
  public:
-  Pass(View* view, int64_t now_ms, const ReasonLimits& limits) : view_(*view), now_ms_(now_ms), limits_(limits) {}
+  Pass(View* view, int64_t now_ms, const ReasonLimits& limits)
+      : view_(*view), now_ms_(now_ms), limits_(limits) {}
 
   bool full() const { return items_.size() >= limits_.max_items; }
   std::vector<PendReason> take() { return std::move(items_); }
 
-  // False: there was no room for it. Words of one kind are repeated at once only where they change rarely.
+  // False: there was no room for it. Words of one kind are repeated at once only where they change
+  // rarely.
   bool offer(JobId id, const Reason& reason, bool repeat_at_once = false) {
     const JobRecord* job = view_.find(id);
     if (job == nullptr || reason.kind == ReasonKind::kNone) return true;
     const uint64_t hash = stable_hash(reason.words);
     if (hash == job->reason_hash) return true;
-    if (!repeat_at_once && reason.kind == job->reason_kind && now_ms_ - job->reason_ms < limits_.repeat_ms) return true;
+    if (!repeat_at_once && reason.kind == job->reason_kind &&
+        now_ms_ - job->reason_ms < limits_.repeat_ms)
+      return true;
     if (full()) return false;
     items_.push_back(PendReason{id, reason.words});
     view_.set_reason(id, reason.kind, hash, now_ms_);
@@ -155,7 +168,8 @@ class Pass {
     while (!stale.empty()) {
       const JobId id = *stale.begin();
       const JobRecord* job = view_.find(id);
-      const bool held = job != nullptr && job->state == JobState::kHeld;  // the controller says who held it
+      const bool held =
+          job != nullptr && job->state == JobState::kHeld;  // the controller says who held it
       if (job != nullptr && !held && !offer(id, explain_unready(view_, *job), true)) return;
       stale.erase(id);
     }
@@ -169,9 +183,11 @@ class Pass {
       const JobClass* cls = walk.next();
       if (cls == nullptr) return;
       const Reason reason = explain_class(view_, *cls->key, first_in_line);
-      if (first_in_line == 0 && reason.kind == ReasonKind::kBusy) first_in_line = *cls->waiting.begin();
+      if (first_in_line == 0 && reason.kind == ReasonKind::kBusy)
+        first_in_line = *cls->waiting.begin();
       // One kind of job must not use up the room of all others.
-      const size_t most = std::min<size_t>(limits_.max_jobs - jobs, std::max<size_t>(limits_.max_jobs / 4, 1));
+      const size_t most =
+          std::min<size_t>(limits_.max_jobs - jobs, std::max<size_t>(limits_.max_jobs / 4, 1));
       size_t told = 0;
       for (const JobId id : cls->waiting) {
         if (told++ == most) break;
@@ -183,14 +199,16 @@ class Pass {
 
   void far_behind() {
     if (view_.ready().size() <= limits_.max_jobs) return;
-    const std::vector<JobId> first(view_.unexplained().begin(),
-                                   std::next(view_.unexplained().begin(),
-                                             std::min(view_.unexplained().size(), limits_.max_items)));
+    const std::vector<JobId> first(
+        view_.unexplained().begin(),
+        std::next(view_.unexplained().begin(),
+                  std::min(view_.unexplained().size(), limits_.max_items)));
     for (const JobId id : first) {
       const JobRecord* job = view_.find(id);
       if (job == nullptr || job->submit_ms + limits_.settle_ms > now_ms_) return;
-      const Reason reason{ReasonKind::kBehind, absl::StrCat("behind more than ", limits_.max_jobs / 4,
-                                                            " other jobs in queue '", view_.name(job->key.queue), "'")};
+      const Reason reason{ReasonKind::kBehind,
+                          absl::StrCat("behind more than ", limits_.max_jobs / 4,
+                                       " other jobs in queue '", view_.name(job->key.queue), "'")};
       if (!offer(id, reason)) return;
     }
   }
@@ -209,16 +227,18 @@ Reason explain_class(const View& view, const ClassKey& key, JobId first_in_line)
   if (limit != Limit::kNone) return limit_words(view, key, limit);
   const Survey s = survey(view.hosts(), key.need);
   if (s.joined == 0) return {ReasonKind::kNoHost, "no host has joined yet"};
-  if (s.usable == 0) return {ReasonKind::kNoHost, absl::StrCat("no host takes jobs now: ", away_words(s))};
+  if (s.usable == 0)
+    return {ReasonKind::kNoHost, absl::StrCat("no host takes jobs now: ", away_words(s))};
   if (s.capable == 0) return {ReasonKind::kImpossible, impossible_words(s, key.need)};
   if (s.capable < key.nodes) {
-    return {ReasonKind::kImpossible, absl::StrCat("needs ", key.nodes, " hosts with ", need_words(key.need), ": only ",
-                                                  s.capable, s.capable == 1 ? " is" : " are", " there")};
+    return {ReasonKind::kImpossible,
+            absl::StrCat("needs ", key.nodes, " hosts with ", need_words(key.need), ": only ",
+                         s.capable, s.capable == 1 ? " is" : " are", " there")};
   }
   if (s.free < key.nodes) return {ReasonKind::kBusy, busy_words(s, key.need, key.nodes)};
   if (first_in_line != 0) {
-    return {ReasonKind::kTurn, absl::StrCat("waits its turn: free hosts are kept for job ", first_in_line,
-                                            ", which is before it in line")};
+    return {ReasonKind::kTurn, absl::StrCat("waits its turn: free hosts are kept for job ",
+                                            first_in_line, ", which is before it in line")};
   }
   return {};
 }
@@ -230,14 +250,17 @@ Reason explain_unready(const View& view, const JobRecord& job) {
   const DependencyVerdict verdict = view.dependencies(job, &which, &fate);
   if (verdict == DependencyVerdict::kUnasked) return {};  // being asked for
   if (verdict != DependencyVerdict::kMet) {
-    const ReasonKind kind = verdict == DependencyVerdict::kNever ? ReasonKind::kNever : ReasonKind::kDependency;
+    const ReasonKind kind =
+        verdict == DependencyVerdict::kNever ? ReasonKind::kNever : ReasonKind::kDependency;
     return {kind, dependency_words(which, verdict, fate)};
   }
   if (job.refusals < 3) return {};  // tried again at once: not worth a word
-  return {ReasonKind::kRefused, absl::StrCat("the controller refused ", job.refusals, " attempts to start it; trying again")};
+  return {ReasonKind::kRefused, absl::StrCat("the controller refused ", job.refusals,
+                                             " attempts to start it; trying again")};
 }
 
-std::vector<PendReason> collect_reasons(View* view, int64_t now_ms, const ReasonLimits& limits, bool* more) {
+std::vector<PendReason> collect_reasons(View* view, int64_t now_ms, const ReasonLimits& limits,
+                                        bool* more) {
   Pass pass(view, now_ms, limits);
   pass.unready();
   if (!pass.full()) pass.in_line();

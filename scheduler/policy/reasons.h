@@ -1,7 +1,8 @@
 // Why each waiting job does not run, in plain words. PURE.
 //
-// Bounded however many jobs wait: the first thousand in line are told exactly; the others are told once that they are far
-// behind. Words whose kind stays the same (numbers change) are repeated rarely, since each costs a replicated write.
+// Bounded however many jobs wait: the first thousand in line are told exactly; the others are told
+// once that they are far behind. Words whose kind stays the same (numbers change) are repeated
+// rarely, since each costs a replicated write.
 #ifndef XCE_SCHEDULER_POLICY_REASONS_H_
 #define XCE_SCHEDULER_POLICY_REASONS_H_
 
@@ -20,20 +21,22 @@ struct Reason {
 };
 
 struct ReasonLimits {
-  size_t max_items = 256;         // what one command may carry
-  size_t max_jobs = 1000;         // ready jobs told in detail
-  int64_t repeat_ms = 10'000;     // between words of the same kind for one job
-  int64_t settle_ms = 2'000;      // a job far behind is told only when it has waited this long
+  size_t max_items = 256;      // what one command may carry
+  size_t max_jobs = 1000;      // ready jobs told in detail
+  int64_t repeat_ms = 10'000;  // between words of the same kind for one job
+  int64_t settle_ms = 2'000;   // a job far behind is told only when it has waited this long
 };
 
-// Why no job of this class can start now, or kNone when one could. `first_in_line` is the job for which hosts are kept (0: none).
+// Why no job of this class can start now, or kNone when one could. `first_in_line` is the job for
+// which hosts are kept (0: none).
 Reason explain_class(const View& view, const ClassKey& key, JobId first_in_line);
 // Why a held, blocked or refused job waits.
 Reason explain_unready(const View& view, const JobRecord& job);
 
-// Reasons that changed since they were last told, marked in the view as told. Call after run_round. `more` (may be null) says that
-// max_items cut the list short.
-std::vector<PendReason> collect_reasons(View* view, int64_t now_ms, const ReasonLimits& limits, bool* more);
+// Reasons that changed since they were last told, marked in the view as told. Call after run_round.
+// `more` (may be null) says that max_items cut the list short.
+std::vector<PendReason> collect_reasons(View* view, int64_t now_ms, const ReasonLimits& limits,
+                                        bool* more);
 
 }  // namespace xce::sched
 

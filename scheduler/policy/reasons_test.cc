@@ -42,7 +42,8 @@ TEST(Reasons, BusyAndInLine) {
   s.tell();
   s.round();
   EXPECT_EQ(s.reason(2), "waiting for 4 free cpus: the largest free host has 2");
-  EXPECT_EQ(s.reason(3), "waits its turn: free hosts are kept for job 2, which is before it in line");
+  EXPECT_EQ(s.reason(3),
+            "waits its turn: free hosts are kept for job 2, which is before it in line");
 }
 
 TEST(Reasons, HeldStoppedAndLimits) {
@@ -93,7 +94,8 @@ TEST(Reasons, AMillionJobsCostNoMoreThanTheFirstThousand) {
     const auto items = collect_reasons(&s.view, s.now_ms, {}, &more);
     EXPECT_LE(items.size(), 256u);
     told += items.size();
-    for (const PendReason& item : items) far |= item.reason == "behind more than 250 other jobs in queue 'default'";
+    for (const PendReason& item : items)
+      far |= item.reason == "behind more than 250 other jobs in queue 'default'";
   }
   EXPECT_EQ(told, 4999u);  // everybody is told something, once
   EXPECT_TRUE(far);

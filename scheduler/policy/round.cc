@@ -19,9 +19,11 @@ Limit limit_of(const View& view, const ClassKey& key) {
   const Running& running = view.running();
   if (const Queue* queue = view.queue(key.queue)) {
     if (!queue->active) return Limit::kQueueStopped;
-    if (queue->max_running > 0 && count_of(running.of_queue, key.queue) >= queue->max_running) return Limit::kQueueFull;
+    if (queue->max_running > 0 && count_of(running.of_queue, key.queue) >= queue->max_running)
+      return Limit::kQueueFull;
     if (queue->max_running_per_user > 0 &&
-        count_of(running.of_user, std::make_pair(key.queue, key.user)) >= queue->max_running_per_user) {
+        count_of(running.of_user, std::make_pair(key.queue, key.user)) >=
+            queue->max_running_per_user) {
       return Limit::kUserFull;
     }
   }
@@ -34,7 +36,8 @@ Limit limit_of(const View& view, const ClassKey& key) {
 ClassWalk::ClassWalk(const View& view) : view_(view) {
   for (const auto& [queue, waiting] : view.ready().waiting()) {
     const Queue* record = view.queue(queue);
-    cursors_.push_back(Cursor{queue, record == nullptr ? 0 : -static_cast<int64_t>(record->priority), Position{}, false});
+    cursors_.push_back(Cursor{
+        queue, record == nullptr ? 0 : -static_cast<int64_t>(record->priority), Position{}, false});
   }
   std::sort(cursors_.begin(), cursors_.end(), [&view](const Cursor& a, const Cursor& b) {
     return std::forward_as_tuple(a.negated_priority, view.name(a.queue)) <
@@ -89,7 +92,9 @@ RoundResult run_round(View* view, int64_t now_ms, const RoundLimits& limits) {
     const JobId id = *cls->waiting.begin();
     const int64_t limit_s = view->time_limit_s(key);
     const int64_t ends_ms = limit_s > 0 ? now_ms + limit_s * 1000 : 0;
-    const auto permits = [&](const HostSlot& host) { return reservation.permits(host, key.need, ends_ms); };
+    const auto permits = [&](const HostSlot& host) {
+      return reservation.permits(host, key.need, ends_ms);
+    };
     const std::vector<const HostSlot*> hosts = view->hosts().best_fit(key.need, key.nodes, permits);
     if (hosts.empty()) {
       ++failures;
@@ -118,7 +123,8 @@ JobId first_startable(const View& view) {
     if (!view.hosts().best_fit(key.need, key.nodes, [](const HostSlot&) { return true; }).empty()) {
       return *cls->waiting.begin();
     }
-    // One that waits for hosts may rightly keep those after it waiting; one that can never run does not.
+    // One that waits for hosts may rightly keep those after it waiting; one that can never run does
+    // not.
     Reservation reservation;
     if (reservation.make(view.hosts(), *cls->waiting.begin(), key.need, key.nodes, 0)) return 0;
   }

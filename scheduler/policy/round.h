@@ -1,8 +1,8 @@
 // One round of scheduling: which waiting jobs start now, and where. PURE; the time is passed in.
 //
-// Order: queue priority, then job priority, then id. First come, first served: a job that must wait for hosts gets a
-// reservation, and jobs after it start only where they do not delay it (backfill.h). Jobs that wait for a limit
-// (of queue, user, array) hold up nobody.
+// Order: queue priority, then job priority, then id. First come, first served: a job that must wait
+// for hosts gets a reservation, and jobs after it start only where they do not delay it
+// (backfill.h). Jobs that wait for a limit (of queue, user, array) hold up nobody.
 #ifndef XCE_SCHEDULER_POLICY_ROUND_H_
 #define XCE_SCHEDULER_POLICY_ROUND_H_
 
@@ -30,8 +30,8 @@ struct RoundResult {
 // Starts in the view whatever can start, and returns it.
 RoundResult run_round(View* view, int64_t now_ms, const RoundLimits& limits = {});
 
-// The job that any scheduler with this view would start at once, or 0. A standby that sees the same one for long knows that the
-// active scheduler does not work.
+// The job that any scheduler with this view would start at once, or 0. A standby that sees the same
+// one for long knows that the active scheduler does not work.
 JobId first_startable(const View& view);
 
 // Walks over all kinds of ready jobs in scheduling order.

@@ -117,7 +117,8 @@ void View::put_job(const Job& job) {
 
 void View::remove_job(JobId id, Index revision) {
   const EndedJobs::Entry* entry = ended_.find(id);
-  if (entry != nullptr && entry->fate.known) return;  // its fate is known: that it left the books changes nothing
+  if (entry != nullptr && entry->fate.known)
+    return;  // its fate is known: that it left the books changes nothing
   ended(id, JobFate{}, revision);
 }
 
@@ -241,7 +242,8 @@ void View::count(const JobRecord& record, int by) {
 void View::hold(const JobRecord& record, const std::vector<Alloc>& allocs) {
   const int64_t limit_s = time_limit_s(record.key);
   const int64_t ends_ms = limit_s > 0 && record.start_ms > 0 ? record.start_ms + limit_s * 1000 : 0;
-  for (const Alloc& alloc : allocs) hosts_.hold(alloc, record.id, ends_ms, record.key.need.exclusive);
+  for (const Alloc& alloc : allocs)
+    hosts_.hold(alloc, record.id, ends_ms, record.key.need.exclusive);
 }
 
 void View::release(const JobRecord& record, const std::vector<Alloc>& allocs) {
@@ -252,8 +254,10 @@ void View::place(JobRecord* record) {
   const bool waiting = is_waiting(record->state) && !record->planned;
   if (!waiting) {
     record->place = Place::kHolding;
-    if (record->planned) hold(*record, record->planned->allocs);
-    else if (record->extra) hold(*record, record->extra->allocs);
+    if (record->planned)
+      hold(*record, record->planned->allocs);
+    else if (record->extra)
+      hold(*record, record->extra->allocs);
     count(*record, 1);
     return;
   }
@@ -288,8 +292,10 @@ void View::unplace(JobRecord* record) {
   switch (record->place) {
     case Place::kNowhere: return;
     case Place::kHolding:
-      if (record->planned) release(*record, record->planned->allocs);
-      else if (record->extra) release(*record, record->extra->allocs);
+      if (record->planned)
+        release(*record, record->planned->allocs);
+      else if (record->extra)
+        release(*record, record->extra->allocs);
       count(*record, -1);
       record->place = Place::kNowhere;
       return;
@@ -327,7 +333,8 @@ void View::reconsider_singletons(uint64_t name_key) {
   if (singletons_.count(name_key) == 0) return;
   // Only the first can have become ready; the next few wait for another one now.
   std::vector<JobId> first;
-  for (auto it = by_name_.lower_bound({name_key, 0}); it != by_name_.end() && first.size() < 16; ++it) {
+  for (auto it = by_name_.lower_bound({name_key, 0}); it != by_name_.end() && first.size() < 16;
+       ++it) {
     if (it->first != name_key) break;
     first.push_back(it->second);
   }
@@ -351,7 +358,9 @@ const Queue* View::queue(NameId id) const {
 uint32_t View::time_limit_s(const ClassKey& key) const {
   if (key.time_limit_s != 0) return key.time_limit_s;
   const Queue* record = queue(key.queue);
-  return record == nullptr ? 0 : record->default_time_s != 0 ? record->default_time_s : record->max_time_s;
+  return record == nullptr             ? 0
+         : record->default_time_s != 0 ? record->default_time_s
+                                       : record->max_time_s;
 }
 
 JobFate View::fate_of(JobId id) const {
@@ -359,7 +368,8 @@ JobFate View::fate_of(JobId id) const {
   if (const JobRecord* record = find(id)) {
     fate.known = fate.alive = true;
     fate.state = record->state;
-    fate.started = record->starts > 0 || record->state == JobState::kRunning || record->state == JobState::kSuspended;
+    fate.started = record->starts > 0 || record->state == JobState::kRunning ||
+                   record->state == JobState::kSuspended;
   } else if (const EndedJobs::Entry* entry = ended_.find(id)) {
     fate = entry->fate;
   }
@@ -374,7 +384,8 @@ DependencyVerdict View::dependencies(const JobRecord& job, Dependency* which, Jo
     DependencyVerdict verdict;
     if (d.kind == DependencyKind::kSingleton) {
       auto first = by_name_.lower_bound({job.name_key, 0});
-      if (first == by_name_.end() || first->first != job.name_key || first->second >= job.id) continue;
+      if (first == by_name_.end() || first->first != job.name_key || first->second >= job.id)
+        continue;
       d.job = first->second;
       its = fate_of(d.job);
       verdict = judge(d, its);
@@ -383,9 +394,9 @@ DependencyVerdict View::dependencies(const JobRecord& job, Dependency* which, Jo
       const bool asked = its.known || ended_.find(d.job) != nullptr;
       verdict = asked ? judge(d, its) : DependencyVerdict::kUnasked;
     }
-    const bool worse = verdict == DependencyVerdict::kNever ? worst != DependencyVerdict::kNever
-                                                            : verdict != DependencyVerdict::kMet &&
-                                                                  worst == DependencyVerdict::kMet;
+    const bool worse = verdict == DependencyVerdict::kNever
+                           ? worst != DependencyVerdict::kNever
+                           : verdict != DependencyVerdict::kMet && worst == DependencyVerdict::kMet;
     if (!worse) continue;
     worst = verdict;
     *which = d;

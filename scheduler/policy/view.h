@@ -1,9 +1,10 @@
-// The scheduler's view of the cluster: jobs, hosts and queues as last heard, plus what this scheduler itself has decided and
-// the controller has not confirmed yet. PURE: events in, no clock, no I/O; not thread safe (pipeline/ locks it).
+// The scheduler's view of the cluster: jobs, hosts and queues as last heard, plus what this
+// scheduler itself has decided and the controller has not confirmed yet. PURE: events in, no clock,
+// no I/O; not thread safe (pipeline/ locks it).
 //
-// A record is replaced only by one of a higher modify_index, so pages of a join and events may come in any order. A start that
-// was decided here (start_locally) holds its hosts at once; it gives way when the controller's record has that attempt, or
-// when the controller refuses it (roll_back).
+// A record is replaced only by one of a higher modify_index, so pages of a join and events may come
+// in any order. A start that was decided here (start_locally) holds its hosts at once; it gives way
+// when the controller's record has that attempt, or when the controller refuses it (roll_back).
 #ifndef XCE_SCHEDULER_POLICY_VIEW_H_
 #define XCE_SCHEDULER_POLICY_VIEW_H_
 
@@ -28,8 +29,20 @@ namespace xce::sched {
 
 // Why a job does not run, in short; the words may differ within one kind.
 enum class ReasonKind : uint8_t {
-  kNone, kHeld, kDependency, kNever, kNoHost, kImpossible, kBusy, kTurn, kQueueStopped, kQueueLimit, kUserLimit, kArrayLimit,
-  kBehind, kRefused,
+  kNone,
+  kHeld,
+  kDependency,
+  kNever,
+  kNoHost,
+  kImpossible,
+  kBusy,
+  kTurn,
+  kQueueStopped,
+  kQueueLimit,
+  kUserLimit,
+  kArrayLimit,
+  kBehind,
+  kRefused,
 };
 
 // Where a job is kept; tells what must be undone before its record changes.
@@ -44,16 +57,16 @@ struct JobRecord {
   ReasonKind reason_kind = ReasonKind::kNone;
   uint32_t attempt = 0;
   uint32_t starts = 0;
-  uint32_t seen = 0;       // retake in which it was last seen
-  uint32_t refusals = 0;   // in a row
-  uint64_t name_key = 0;   // hash of user and name, for singletons
+  uint32_t seen = 0;         // retake in which it was last seen
+  uint32_t refusals = 0;     // in a row
+  uint64_t name_key = 0;     // hash of user and name, for singletons
   uint64_t reason_hash = 0;  // of the words last published; 0: none
   int64_t reason_ms = 0;
   int64_t submit_ms = 0;
   int64_t start_ms = 0;
-  int64_t retry_ms = 0;    // not before, after a refusal
+  int64_t retry_ms = 0;  // not before, after a refusal
   Index modify_index = 0;
-  struct Extra {           // what few jobs have
+  struct Extra {  // what few jobs have
     std::vector<Dependency> dependencies;
     std::vector<Alloc> allocs;
   };
@@ -82,11 +95,12 @@ class View {
   void remove_host(const std::string& name);
   void put_queue(const Queue& queue);
   void remove_queue(const std::string& name);
-  // The whole state is about to come in pages, with events between them; what has not come by the end is gone.
+  // The whole state is about to come in pages, with events between them; what has not come by the
+  // end is gone.
   void begin_retake();
   void end_retake();
-  // Jobs that waiting jobs depend on and of which nothing is known, each told once: ask for them, then put_job or set_unknown
-  // each, or ask_again when the asking failed.
+  // Jobs that waiting jobs depend on and of which nothing is known, each told once: ask for them,
+  // then put_job or set_unknown each, or ask_again when the asking failed.
   std::vector<JobId> take_unasked();
   void ask_again(const std::vector<JobId>& ids) { unasked_.insert(ids.begin(), ids.end()); }
   void set_unknown(JobId id);
@@ -95,7 +109,8 @@ class View {
   // ---- what is decided here
   // The job holds these hosts from now on. Returns the attempt to dispatch.
   uint32_t start_locally(JobId id, std::vector<Alloc> allocs, int64_t now_ms);
-  // That attempt will not be: the job waits again, and is not tried before retry_ms (0: at once) unless its record changes.
+  // That attempt will not be: the job waits again, and is not tried before retry_ms (0: at once)
+  // unless its record changes.
   void roll_back(JobId id, uint32_t attempt, int64_t retry_ms);
   // Jobs whose retry time has come are ready again.
   void release_parked(int64_t now_ms);

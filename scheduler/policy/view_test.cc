@@ -114,9 +114,11 @@ TEST(Dependencies, EveryKindAndFate) {
       {DependencyKind::kAfter, JobState::kPending, false, "waits for job 1 to start"},
       {DependencyKind::kAfterOk, JobState::kCompleted, true, ""},
       {DependencyKind::kAfterOk, JobState::kRunning, false, "waits for job 1 to succeed"},
-      {DependencyKind::kAfterOk, JobState::kFailed, false, "dependency can never be met: job 1 failed"},
+      {DependencyKind::kAfterOk, JobState::kFailed, false,
+       "dependency can never be met: job 1 failed"},
       {DependencyKind::kAfterNotOk, JobState::kTimeout, true, ""},
-      {DependencyKind::kAfterNotOk, JobState::kCompleted, false, "dependency can never be met: job 1 completed"},
+      {DependencyKind::kAfterNotOk, JobState::kCompleted, false,
+       "dependency can never be met: job 1 completed"},
       {DependencyKind::kAfterAny, JobState::kRunning, false, "waits for job 1 to end"},
       {DependencyKind::kAfterAny, JobState::kLost, true, ""},
   };
@@ -133,7 +135,8 @@ TEST(Dependencies, EveryKindAndFate) {
       s.tell(1);
     }
     EXPECT_EQ(s.reason(2), c.words) << static_cast<int>(c.kind) << " " << name_of(c.fate);
-    EXPECT_EQ(s.round().size(), c.met ? 1u : 0u) << static_cast<int>(c.kind) << " " << name_of(c.fate);
+    EXPECT_EQ(s.round().size(), c.met ? 1u : 0u)
+        << static_cast<int>(c.kind) << " " << name_of(c.fate);
   }
 }
 
