@@ -21,6 +21,11 @@ struct StatusDeleter {
 };
 using StatusPtr = std::unique_ptr<xce_cluster_status_t, StatusDeleter>;
 
+// Raft's words in those of the rest of XCE.
+std::string role_word(const std::string& role) {
+  return role == "leader" ? "primary" : role == "follower" ? "standby" : role;
+}
+
 absl::StatusOr<int> run_hosts(const Context& context) {
   auto session = Session::open(context.connection);
   if (!session.ok()) return session.status();
@@ -165,7 +170,7 @@ std::string status_text(const xce_cluster_status_t& s, int64_t now_ms) {
     const bool up = self || node.connected;
     const uint64_t match = self ? s.last_index : node.match_index;
     table.add_row({absl::StrCat(node.id), absl::StrCat(node.host, ":", node.port),
-                   std::string(node.id == s.leader_id ? "primary" : node.role),
+                   role_word(node.id == s.leader_id ? "leader" : node.role),
                    Cell(up ? "yes" : "no", up ? Colour::kGreen : Colour::kRed), absl::StrCat(match),
                    absl::StrCat(s.last_index > match ? s.last_index - match : 0),
                    self                       ? std::string("-")
@@ -198,9 +203,10 @@ std::string each_controller(const Connection& connection) {
     const StatusPtr status(raw);
     const std::string leader =
         status->leader_id == 0 ? "no primary" : absl::StrCat("primary ", status->leader_id);
-    table.add_row({address, Cell("yes", Colour::kGreen),
-                   absl::StrCat("controller ", status->node_id, " is ", status->role, " in term ",
-                                status->term, ", knows ", leader, "; disk ", status->disk)});
+    table.add_row(
+        {address, Cell("yes", Colour::kGreen),
+         absl::StrCat("controller ", status->node_id, " is ", role_word(status->role), " in term ",
+                      status->term, ", knows ", leader, "; disk ", status->disk)});
   }
   return table.render(terminal_width(), use_colour());
 }

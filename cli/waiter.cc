@@ -18,6 +18,8 @@ namespace {
 constexpr int kFirstPauseMs = 50;
 constexpr int kLongestPauseMs = 500;
 constexpr int kLogPauseMs = 200;
+constexpr int kLogPatienceMs = 10000;      // for a worker that looks for the new primary
+constexpr int kLogPatienceEndedMs = 2000;  // for the output of a job that has ended
 constexpr size_t kIdsPerCall = 500;
 constexpr uint32_t kLogChunkBytes = 256 * 1024;
 
@@ -103,6 +105,7 @@ EndedJob ended_job(const xce_job_t& job) {
   out.text = id_of(job);
   out.id = job.id;
   out.state = job.state;
+  out.exit_signal = job.exit_signal;
   out.exit_code = exit_code_of_job(job.state, job.exit_code, job.exit_signal);
   out.run_ms = run_ms(job, job.end_ms);
   out.reason = job.reason == nullptr ? "" : job.reason;
@@ -112,7 +115,7 @@ EndedJob ended_job(const xce_job_t& job) {
 std::string outcome_words(const EndedJob& job) {
   std::string out = absl::StrCat("Job ", job.text, " ", state_word(job.state));
   if (job.state == XCE_JOB_FAILED)
-    absl::StrAppend(&out, " with exit code ", exit_code_words(job.exit_code, 0));
+    absl::StrAppend(&out, " with exit code ", exit_code_words(job.exit_code, job.exit_signal));
   if (job.run_ms >= 0) absl::StrAppend(&out, " after ", long_duration(job.run_ms));
   if (job.state != XCE_JOB_COMPLETED && !job.reason.empty())
     absl::StrAppend(&out, ": ", printable(job.reason));
@@ -217,9 +220,24 @@ absl::Status LogReader::pump(Session& session, bool follow) {
   return absl::OkStatus();
 }
 
+namespace {
+
+// The first error; the other readers are served all the same.
+absl::Status pump_all(Session& session, std::vector<LogReader>* readers) {
+  absl::Status first;
+  for (LogReader& reader : *readers) {
+    const absl::Status status = reader.pump(session, true);
+    if (first.ok()) first = status;
+  }
+  return first;
+}
+
+}  // namespace
+
 absl::StatusOr<EndedJob> follow_job(Session& session, uint64_t job_id,
                                     std::vector<LogReader> readers, bool quiet_errors) {
-  bool complained = false;
+  bool complained = false, all_read = false;
+  long long failing_since = 0;  // 0: the output could be read
   uint32_t attempt = 0;
   int pause_ms = kFirstPauseMs;
   while (true) {
@@ -239,15 +257,21 @@ absl::StatusOr<EndedJob> follow_job(Session& session, uint64_t job_id,
       attempt = job.attempt;
     }
     if (job.start_ms != 0 && !is_waiting(job) && job.state != XCE_JOB_STARTING) {
-      for (LogReader& reader : readers) {
-        const absl::Status status = reader.pump(session, true);
-        if (status.ok()) continue;
+      const absl::Status status = pump_all(session, &readers);
+      if (status.ok()) {
+        failing_since = 0;
+      } else if (failing_since == 0) {
+        failing_since = steady_ms();
+      }
+      const int patience_ms = is_ended(job) ? kLogPatienceEndedMs : kLogPatienceMs;
+      if (failing_since != 0 && steady_ms() - failing_since > patience_ms) {
         if (!quiet_errors) return status;
         if (!complained) complain(std::string(status.message()));
         complained = true;
       }
+      all_read = status.ok() || complained;
     }
-    if (is_ended(job)) return ended_job(job);
+    if (is_ended(job) && (all_read || job.start_ms == 0)) return ended_job(job);
     if (interrupted() != 0) return absl::CancelledError("interrupted");
     sleep_ms(pause_ms);
     pause_ms = std::min(kLogPauseMs, pause_ms + pause_ms / 2);

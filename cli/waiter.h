@@ -19,6 +19,7 @@ struct EndedJob {
   std::string text;  // "17" or "17[3]"
   uint64_t id = 0;
   xce_job_state_t state = XCE_JOB_COMPLETED;
+  uint32_t exit_signal = 0;
   int exit_code = 0;  // that stands for the job, see exit_code_of_job
   int64_t run_ms = -1;
   std::string reason;
@@ -55,7 +56,8 @@ class LogReader {
 };
 
 // Copies output as it grows until the job has ended and all was copied; then tells how it ended.
-// quiet_errors: output that cannot be read is complained of once, and the wait goes on.
+// Output that cannot be read for a while (its worker is finding the new primary) is waited for; then
+// it is an error, or with quiet_errors a complaint, and the wait goes on.
 absl::StatusOr<EndedJob> follow_job(Session& session, uint64_t job_id,
                                     std::vector<LogReader> readers, bool quiet_errors);
 
