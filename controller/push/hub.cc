@@ -117,9 +117,9 @@ void Hub::send(ConnId conn, Item item) {
   if (it != consumers_.end()) it->second.own.push_back({applied_, std::move(item), 128});
 }
 
-void Hub::wakeup() {
+void Hub::to_schedulers(const Item& item) {
   for (auto& [conn, consumer] : consumers_)
-    if (consumer.role == Role::kScheduler) consumer.own.push_back({applied_, Wakeup{}, 16});
+    if (consumer.role == Role::kScheduler) consumer.own.push_back({applied_, item, 128});
 }
 
 ConnId Hub::worker_of(std::string_view host) const {

@@ -52,8 +52,8 @@ class Hub {
 
   // One item to one connection, subscribed or not being its own matter: unknown connections are ignored.
   void send(ConnId conn, Item item);
-  // A WAKEUP to every scheduler.
-  void wakeup();
+  // One item to every scheduler.
+  void to_schedulers(const Item& item);
   // The newest joined connection of a host's worker; 0: none.
   ConnId worker_of(std::string_view host) const;
 

@@ -70,7 +70,7 @@ TEST(Hub, ItemsForOneConsumerComeInOrderWithItsEvents) {
   hub.add(1, job(1));
   hub.add(2, job(2));
   hub.add(3, job(3));
-  hub.wakeup();
+  hub.to_schedulers(Wakeup{});
   const auto out = hub.flush();
   EXPECT_EQ(jobs_to(out, 1), (std::vector<JobId>{1, 2, 3}));
   EXPECT_EQ(jobs_to(out, 2), (std::vector<JobId>{1, 2, 3}));

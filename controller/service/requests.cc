@@ -280,7 +280,7 @@ void Service::cluster(const Request& request) {
   view.last_election_took_ms = last_election_took_ms_;
   view.ready = serving();
   view.disk = disk_;
-  view.scheduler = state_->scheduler().name;
+  if (!serving() || !scheduler_gone_) view.scheduler = state_->scheduler().name;
   for (NodeView& node : view.nodes) {
     if (node.id == options_.node_id)
       node.role = view.role;

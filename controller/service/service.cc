@@ -50,6 +50,7 @@ void Service::take_request(Request request) {
     Conn& conn = conns_[request.conn];
     conn.who = request.who;
     conn.flow = request.flow;
+    conn.client = request.client;
   }
   if (request.ask == Ask::kClusterStatus || request.ask == Ask::kClusterConf) {
     cluster(request);
@@ -76,7 +77,7 @@ void Service::serve(Request request) {
   switch (request.ask) {
     case Ask::kNop: answer(answer_to(request)); return;
     case Ask::kHeartbeat: return;
-    case Ask::kWakeup: hub_.wakeup(); return;
+    case Ask::kWakeup: hub_.to_schedulers(push::Wakeup{}); return;
     case Ask::kHello: hello(request); return;
     case Ask::kSubscribe: subscribe(request); return;
     case Ask::kUnsubscribe:
@@ -143,7 +144,8 @@ void Service::role_changed(const RoleView& role) {
   }
   if (!was_serving && serving()) {
     liveness_.restart(now_ms);
-    last_tick_ms_ = now_ms;
+    last_tick_ms_ = scheduler_seen_ms_ = now_ms;
+    scheduler_gone_ = false;
     spdlog::info("this node is the primary, in term {}, applied up to {}", role.term, state_->applied());
   }
   if (was_serving && !serving()) {
@@ -223,10 +225,27 @@ void Service::tick() {
     spdlog::warn("host {} has not been heard of for {} ms", host, options_.host_grace_ms);
     propose_own(HostLost{std::move(host)});
   }
+  watch_scheduler(now_ms);
   if (now_ms - last_tick_ms_ >= options_.tick_ms) {
     last_tick_ms_ = now_ms;
     if (state_->stats().sessions > 0) propose_own(Tick{});
   }
+}
+
+// The state knows who scheduled last, not whether it lives. Schedulers that stand by hear of its absence and take over by joining.
+void Service::watch_scheduler(uint64_t now_ms) {
+  const state::State::Scheduler& active = state_->scheduler();
+  if (active.epoch == 0) return;
+  for (const auto& [id, conn] : conns_) {
+    if (conn.who->role != Role::kScheduler || conn.client != active.client || !hub_.subscribed(id)) continue;
+    scheduler_seen_ms_ = now_ms;
+    scheduler_gone_ = false;
+    return;
+  }
+  if (scheduler_gone_ || now_ms - scheduler_seen_ms_ < options_.scheduler_grace_ms) return;
+  scheduler_gone_ = true;
+  spdlog::warn("scheduler {} is gone: jobs wait until it comes back or another one takes over", active.name);
+  hub_.to_schedulers(std::make_shared<const Event>(SchedulerChanged{active.epoch, active.client, ""}));
 }
 
 void Service::propose_own(Op op) {

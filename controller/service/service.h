@@ -34,6 +34,7 @@ struct ServiceOptions {
   uint64_t node_id = 1;
   uint64_t host_grace_ms = 10000;    // a host unheard of for so long is given up
   uint64_t log_query_ms = 5000;      // a worker's time to answer for a job's output
+  uint64_t scheduler_grace_ms = 1500;  // the active scheduler may be away for so long before the others hear of it
   uint64_t tick_ms = 60000;          // an entry that lets time pass, while there are sessions
   uint64_t read_budget_us = 4000;    // of one turn, for reads
   uint64_t first_query_id = 1;
@@ -72,6 +73,7 @@ class Service {
   struct Conn {
     std::shared_ptr<const Identity> who;
     std::shared_ptr<push::Flow> flow;
+    ClientId client;
     bool joined = false;
   };
 
@@ -100,6 +102,7 @@ class Service {
   void worker_answered(const Request& request);
   void give_up_hosts(const std::vector<Event>& events);
   void propose_own(Op op);
+  void watch_scheduler(uint64_t now_ms);
 
   const ServiceOptions options_;
   const Clock clock_;
@@ -122,6 +125,8 @@ class Service {
   std::vector<Result> no_results_;
   uint64_t started_us_ = 0;
   uint64_t last_tick_ms_ = 0;
+  uint64_t scheduler_seen_ms_ = 0;          // the active one was connected; soft state of the primary
+  bool scheduler_gone_ = false;
   uint64_t leaderless_since_ms_ = 0;        // 0: a leader is known
   int64_t last_election_ms_ = 0, last_election_took_ms_ = 0;
 };

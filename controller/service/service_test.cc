@@ -301,6 +301,39 @@ TEST(Service, ASilentHostIsGivenUpAndMustJoinAgain) {
   EXPECT_TRUE(worker.closed());
 }
 
+TEST(Service, AStandbySchedulerHearsThatTheActiveOneIsGone) {
+  ServiceOptions options;
+  options.scheduler_grace_ms = 300;
+  Harness harness(options);
+  TestClient standby(harness.port()), user(harness.port());
+  ASSERT_EQ(standby.hello(Role::kScheduler, "old"), 0);
+  ASSERT_EQ(standby.join(Role::kScheduler)->reply().getStatus(), 0);
+  ASSERT_EQ(user.hello(Role::kUser), 0);
+  const auto active = [&] {
+    auto status = user.call([](Request r) { r.initOp().setClusterStatus(); });
+    return std::string(status->reply().getBody().getCluster().getSchedulerName().cStr());
+  };
+  {
+    TestClient newer(harness.port());
+    ASSERT_EQ(newer.hello(Role::kScheduler, "new"), 0);
+    ASSERT_EQ(newer.join(Role::kScheduler)->reply().getStatus(), 0);
+    EXPECT_EQ(active(), "new");
+  }
+  std::string last = "?";
+  while (!last.empty()) {
+    auto push = standby.push();
+    ASSERT_NE(push, nullptr);
+    for (auto event : push->push().getEvents())
+      if (event.isScheduler()) last = event.getScheduler().getName().cStr();
+  }
+  EXPECT_EQ(active(), "");
+  EXPECT_EQ(standby.call([](Request r) {  // joins again, as a new operation
+                     r.setOpSeq(50);
+                     r.initOp().initJoin().setRole(wire::Role::SCHEDULER);
+                   })->reply().getStatus(), 0);
+  EXPECT_TRUE(harness.eventually([&] { return harness.state().scheduler().name == "old"; }));
+}
+
 TEST(Service, ASlowReaderIsDropped) {
   ServiceOptions options;
   options.hub.ring_events = options.hub.lag_events = 1500;
