@@ -1,10 +1,10 @@
-// xce_controller: one of the controllers of an XCE cluster. Exit codes: 0 stopped as asked, 1 could not start or go on, 2 bad
-// command line.
-#include <CLI/CLI.hpp>
+// xce_controller: one of the controllers of an XCE cluster. Exit codes: 0 stopped as asked, 1 could
+// not start or go on, 2 bad command line.
 #include <signal.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <random>
 #include <string>
@@ -41,23 +41,37 @@ int complain(const std::string& what) {
 int main(int argc, char** argv) {
   xce::Flags flags;
   std::string log_level = "info";
-  CLI::App app("The controller of an XCE cluster: keeps the queue of jobs. Run one, or three of which any two carry on.\n"
-               "  one:    xce_controller --single --data-dir DIR\n"
-               "  three:  xce_controller --id 1 --peers 1=hostA:9990,2=hostB:9990,3=hostC:9990 --data-dir DIR",
-               "xce_controller");
+  CLI::App app(
+      "The controller of an XCE cluster: keeps the queue of jobs. Run one, or three of which any "
+      "two carry on.\n"
+      "  one:    xce_controller --single --data-dir DIR\n"
+      "  three:  xce_controller --id 1 --peers 1=hostA:9990,2=hostB:9990,3=hostC:9990 --data-dir "
+      "DIR",
+      "xce_controller");
   app.set_version_flag("--version", std::string("xce_controller ") + xce::service::kVersion);
   app.add_flag("--single", flags.single, "The only controller of its cluster");
   app.add_option("--id", flags.id, "This node's id, as in --peers (with --single: 1)");
   app.add_option("--peers", flags.peers, "All controllers, this one included: id=host:port,...");
-  app.add_option("--listen", flags.listen, "host:port to listen on; port 0 picks one (default: own entry of --peers, else 127.0.0.1:9990)");
-  app.add_option("--advertise", flags.advertise, "host:port that others are told (default: own entry of --peers)");
-  app.add_option("--data-dir", flags.data_dir, "Where the log is kept, on a disk of its own node")->capture_default_str();
-  app.add_option("--dial", flags.dial, "id=host:port: reach that node there instead (for tests; may be given again)");
-  app.add_option("--heartbeat-ms", flags.heartbeat_ms, "Time between the primary's signs of life")->capture_default_str();
-  app.add_option("--election-timeout-ms", flags.election_timeout_ms, "Silence of the primary until another one is elected")->capture_default_str();
-  app.add_option("--host-grace-ms", flags.host_grace_ms, "Silence of a worker until its host counts as unreachable")->capture_default_str();
+  app.add_option("--listen", flags.listen,
+                 "host:port to listen on; port 0 picks one (default: own entry of --peers, else "
+                 "127.0.0.1:9990)");
+  app.add_option("--advertise", flags.advertise,
+                 "host:port that others are told (default: own entry of --peers)");
+  app.add_option("--data-dir", flags.data_dir, "Where the log is kept, on a disk of its own node")
+      ->capture_default_str();
+  app.add_option("--dial", flags.dial,
+                 "id=host:port: reach that node there instead (for tests; may be given again)");
+  app.add_option("--heartbeat-ms", flags.heartbeat_ms, "Time between the primary's signs of life")
+      ->capture_default_str();
+  app.add_option("--election-timeout-ms", flags.election_timeout_ms,
+                 "Silence of the primary until another one is elected")
+      ->capture_default_str();
+  app.add_option("--host-grace-ms", flags.host_grace_ms,
+                 "Silence of a worker until its host counts as unreachable")
+      ->capture_default_str();
   app.add_option("--port-file", flags.port_file, "File that gets the port number once it listens");
-  app.add_option("--log-level", log_level, "trace, debug, info, warn, error or off")->capture_default_str();
+  app.add_option("--log-level", log_level, "trace, debug, info, warn, error or off")
+      ->capture_default_str();
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {  // --help, --version
@@ -66,7 +80,8 @@ int main(int argc, char** argv) {
     return complain(error.what());
   }
   if (!xce::log::init("xce_controller", log_level))
-    return complain("--log-level '" + log_level + "' is none of trace, debug, info, warn, error, off");
+    return complain("--log-level '" + log_level +
+                    "' is none of trace, debug, info, warn, error, off");
   auto options = xce::make_options(flags);
   if (!options.ok()) return complain(std::string(options.status().message()));
   options->consensus.seed = random_u64();

@@ -29,11 +29,13 @@ absl::StatusOr<Address> parse_address(const std::string& flag, const std::string
   const size_t colon = text.rfind(':');
   Address address;
   uint32_t port = 0;
-  if (colon == std::string::npos || colon == 0 || !absl::SimpleAtoi(text.substr(colon + 1), &port) || port > 65535)
+  if (colon == std::string::npos || colon == 0 ||
+      !absl::SimpleAtoi(text.substr(colon + 1), &port) || port > 65535)
     return InvalidArgumentError(StrCat(flag, " '", text, "' is not host:port"));
   address.host = text.substr(0, colon);
   address.port = static_cast<uint16_t>(port);
-  if (address.host.front() == '[' && address.host.back() == ']') address.host = address.host.substr(1, address.host.size() - 2);
+  if (address.host.front() == '[' && address.host.back() == ']')
+    address.host = address.host.substr(1, address.host.size() - 2);
   return address;
 }
 
@@ -44,12 +46,17 @@ absl::StatusOr<std::string> resolve(const std::string& flag, const std::string& 
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
   const int rc = getaddrinfo(host.c_str(), nullptr, &hints, &found);
-  if (rc != 0) return InvalidArgumentError(StrCat(flag, ": host '", host, "' is not known: ", gai_strerror(rc)));
+  if (rc != 0)
+    return InvalidArgumentError(
+        StrCat(flag, ": host '", host, "' is not known: ", gai_strerror(rc)));
   std::string best;
   for (addrinfo* each = found; each != nullptr; each = each->ai_next) {
     char text[INET6_ADDRSTRLEN] = "";
-    if (getnameinfo(each->ai_addr, each->ai_addrlen, text, sizeof text, nullptr, 0, NI_NUMERICHOST) != 0) continue;
-    if (best.empty() || each->ai_family == AF_INET) best = text;  // v4 where there is a choice: what others dial by name
+    if (getnameinfo(each->ai_addr, each->ai_addrlen, text, sizeof text, nullptr, 0,
+                    NI_NUMERICHOST) != 0)
+      continue;
+    if (best.empty() || each->ai_family == AF_INET)
+      best = text;  // v4 where there is a choice: what others dial by name
     if (each->ai_family == AF_INET) break;
   }
   freeaddrinfo(found);
@@ -65,12 +72,16 @@ absl::Status take_peers(const Flags& flags, consensus::Options* out) {
     return InvalidArgumentError(StrCat("--peers: ", why));
   for (int i = 0; i < config.candidates_count; ++i) {
     const xce_candidate_t& entry = config.candidates[i];
-    const std::string shown = StrCat("'", entry.name, entry.name[0] ? "=" : "", entry.host, ":", entry.port, "'");
+    const std::string shown =
+        StrCat("'", entry.name, entry.name[0] ? "=" : "", entry.host, ":", entry.port, "'");
     uint64_t id = 0;
     if (!absl::SimpleAtoi(entry.name, &id) || id == 0)
-      return InvalidArgumentError(StrCat("--peers: entry ", shown, " must begin with its node id, as in 1=host:port"));
+      return InvalidArgumentError(
+          StrCat("--peers: entry ", shown, " must begin with its node id, as in 1=host:port"));
     for (const consensus::Peer& other : out->peers)
-      if (other.id == id) return InvalidArgumentError(StrCat("--peers: entry ", shown, " has the node id of another entry"));
+      if (other.id == id)
+        return InvalidArgumentError(
+            StrCat("--peers: entry ", shown, " has the node id of another entry"));
     out->peers.push_back({id, entry.host, entry.port});
   }
   return absl::OkStatus();
@@ -86,7 +97,8 @@ absl::Status take_dial(const Flags& flags, consensus::Options* out) {
     if (!address.ok()) return address.status();
     bool known = false;
     for (const consensus::Peer& peer : out->peers) known = known || peer.id == id;
-    if (!known) return InvalidArgumentError(StrCat("--dial '", text, "': node ", id, " is not in --peers"));
+    if (!known)
+      return InvalidArgumentError(StrCat("--dial '", text, "': node ", id, " is not in --peers"));
     out->dial[id] = {address->host, address->port};
   }
   return absl::OkStatus();
@@ -100,16 +112,19 @@ const consensus::Peer* own_entry(const consensus::Options& options) {
 
 absl::Status take_members(const Flags& flags, consensus::Options* out) {
   if (flags.single && !flags.peers.empty())
-    return InvalidArgumentError("--single and --peers exclude one another: one controller, or several");
+    return InvalidArgumentError(
+        "--single and --peers exclude one another: one controller, or several");
   if (!flags.single && flags.peers.empty())
-    return InvalidArgumentError("give --single for one controller, or --id N with --peers '1=host:port,2=host:port,...'");
+    return InvalidArgumentError(
+        "give --single for one controller, or --id N with --peers '1=host:port,2=host:port,...'");
   out->self = flags.id == 0 && flags.single ? 1 : flags.id;
   if (flags.single) {
     // Not the address that it listens on: the cluster's identity must outlive a change of port.
     out->peers = {{out->self, XCE_DEFAULT_HOST, XCE_DEFAULT_PORT}};
     return absl::OkStatus();
   }
-  if (flags.id == 0) return InvalidArgumentError("--id is missing: which entry of --peers is this node?");
+  if (flags.id == 0)
+    return InvalidArgumentError("--id is missing: which entry of --peers is this node?");
   const absl::Status peers = take_peers(flags, out);
   if (!peers.ok()) return peers;
   if (own_entry(*out) == nullptr)
@@ -132,7 +147,8 @@ absl::Status take_listen(const Flags& flags, service::DaemonOptions* out) {
   auto ip = resolve(flag, address.host);
   if (!ip.ok()) return ip.status();
   if (!is_loopback(*ip))
-    return InvalidArgumentError(StrCat(flag, ": ", address.host, " is reachable from other machines, but without TLS only "
+    return InvalidArgumentError(StrCat(flag, ": ", address.host,
+                                       " is reachable from other machines, but without TLS only "
                                        "loopback is served: use 127.0.0.1"));
   out->listen_host = *ip;
   out->listen_port = address.port;
@@ -140,8 +156,9 @@ absl::Status take_listen(const Flags& flags, service::DaemonOptions* out) {
     auto advertised = parse_address("--advertise", flags.advertise);
     if (!advertised.ok()) return advertised.status();
     if (!flags.single && (advertised->host != own->host || advertised->port != own->port))
-      return InvalidArgumentError(StrCat("--advertise ", flags.advertise, " differs from this node's entry in --peers, ",
-                                         own->host, ":", own->port, ", which is what others are told"));
+      return InvalidArgumentError(StrCat("--advertise ", flags.advertise,
+                                         " differs from this node's entry in --peers, ", own->host,
+                                         ":", own->port, ", which is what others are told"));
   }
   return absl::OkStatus();
 }
@@ -155,12 +172,15 @@ absl::StatusOr<service::DaemonOptions> make_options(const Flags& flags) {
   if (status.ok()) status = take_listen(flags, &out);
   if (!status.ok()) return status;
   if (flags.heartbeat_ms < 1 || flags.heartbeat_ms > 10000)
-    return InvalidArgumentError(StrCat("--heartbeat-ms ", flags.heartbeat_ms, " is not in 1..10000"));
+    return InvalidArgumentError(
+        StrCat("--heartbeat-ms ", flags.heartbeat_ms, " is not in 1..10000"));
   if (flags.election_timeout_ms < 2 * flags.heartbeat_ms || flags.election_timeout_ms > 60000)
     return InvalidArgumentError(StrCat("--election-timeout-ms ", flags.election_timeout_ms,
-                                       " must be at least twice --heartbeat-ms (", flags.heartbeat_ms, ") and at most 60000"));
+                                       " must be at least twice --heartbeat-ms (",
+                                       flags.heartbeat_ms, ") and at most 60000"));
   if (flags.host_grace_ms < 1000)
-    return InvalidArgumentError(StrCat("--host-grace-ms ", flags.host_grace_ms, " is too short: at least 1000"));
+    return InvalidArgumentError(
+        StrCat("--host-grace-ms ", flags.host_grace_ms, " is too short: at least 1000"));
   if (flags.data_dir.empty()) return InvalidArgumentError("--data-dir is empty");
   out.consensus.data_dir = flags.data_dir;
   out.consensus.heartbeat_ms = flags.heartbeat_ms;

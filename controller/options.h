@@ -13,10 +13,10 @@ namespace xce {
 
 // What a person typed.
 struct Flags {
-  uint64_t id = 0;            // 0: not given
+  uint64_t id = 0;  // 0: not given
   bool single = false;
-  std::string peers;          // "1=host:port,..."
-  std::string listen;         // "host:port"; empty: the default
+  std::string peers;   // "1=host:port,..."
+  std::string listen;  // "host:port"; empty: the default
   std::string advertise;
   std::string data_dir = "/var/lib/xce/controller";
   std::vector<std::string> dial;  // "id=host:port"

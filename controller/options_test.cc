@@ -10,7 +10,9 @@ std::string why(const Flags& flags) {
   return options.ok() ? "" : std::string(options.status().message());
 }
 
-bool mentions(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+bool mentions(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
 Flags three(uint64_t id) {
   Flags flags;

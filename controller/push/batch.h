@@ -1,4 +1,5 @@
-// What is pushed to a connection: values that the hub makes and the client I/O thread encodes. PURE but for Flow's atomics.
+// What is pushed to a connection: values that the hub makes and the client I/O thread encodes. PURE
+// but for Flow's atomics.
 #ifndef XCE_CONTROLLER_PUSH_BATCH_H_
 #define XCE_CONTROLLER_PUSH_BATCH_H_
 
@@ -35,7 +36,8 @@ using Item = std::variant<EventPtr, Gap, Wakeup, LogQuery, SchedAdmin>;
 
 // One Push message. Shared by all consumers that get the same, so that it is encoded once.
 struct Batch {
-  Index revision = 0;  // every event up to here that concerns the consumer has been sent with this batch or before
+  Index revision = 0;  // every event up to here that concerns the consumer has been sent with this
+                       // batch or before
   bool full = false;   // jobs with script, arguments and environment (for workers)
   std::vector<Item> items;
   int64_t estimated_bytes = 0;
@@ -46,11 +48,11 @@ struct Delivery {
   std::vector<ConnId> to;
 };
 
-// How much a connection still has to send. Shared by the hub (consensus thread) and the I/O thread, so that a slow reader
-// leaves its events in the hub's ring instead of in memory of its own.
+// How much a connection still has to send. Shared by the hub (consensus thread) and the I/O thread,
+// so that a slow reader leaves its events in the hub's ring instead of in memory of its own.
 struct Flow {
-  std::atomic<int64_t> bytes{0};      // handed to the I/O thread and not yet written to the socket
-  std::atomic<bool> blocked{false};   // the hub waits: the I/O thread wakes it once bytes are few
+  std::atomic<int64_t> bytes{0};     // handed to the I/O thread and not yet written to the socket
+  std::atomic<bool> blocked{false};  // the hub waits: the I/O thread wakes it once bytes are few
 };
 
 }  // namespace xce::push

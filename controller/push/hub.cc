@@ -8,8 +8,8 @@ namespace {
 int64_t bytes_of(const Event& event, bool full) {
   const Job* job = std::get_if<Job>(&event);
   if (job == nullptr) return 256;
-  int64_t n = 512 + 96 * static_cast<int64_t>(job->allocs.size()) + job->reason.size() + job->spec.comment.size() +
-              4 * static_cast<int64_t>(job->spec.array.size());
+  int64_t n = 512 + 96 * static_cast<int64_t>(job->allocs.size()) + job->reason.size() +
+              job->spec.comment.size() + 4 * static_cast<int64_t>(job->spec.array.size());
   if (full && job->spec.body) {
     n += job->spec.body->script.size();
     for (const std::string& arg : job->spec.body->args) n += arg.size() + 16;
@@ -91,7 +91,8 @@ void Hub::join(ConnId conn, Role role, std::string_view host, std::shared_ptr<Fl
   put(conn, role, host, std::move(flow));
 }
 
-void Hub::subscribe(ConnId conn, Role role, std::string_view host, std::shared_ptr<Flow> flow, Index from) {
+void Hub::subscribe(ConnId conn, Role role, std::string_view host, std::shared_ptr<Flow> flow,
+                    Index from) {
   Consumer& consumer = put(conn, role, host, std::move(flow));
   if (from == 0 || from == applied_) return;
   // A worker's events of the past are not kept for it alone: it takes the state anew.
@@ -99,8 +100,9 @@ void Hub::subscribe(ConnId conn, Role role, std::string_view host, std::shared_p
     consumer.own.push_back({applied_, Gap{applied_}, 16});
     return;
   }
-  const auto after = std::upper_bound(ring_.begin(), ring_.end(), from,
-                                      [](Index index, const Entry& entry) { return index < entry.index; });
+  const auto after =
+      std::upper_bound(ring_.begin(), ring_.end(), from,
+                       [](Index index, const Entry& entry) { return index < entry.index; });
   consumer.next = first_position_ + static_cast<uint64_t>(after - ring_.begin());
 }
 
@@ -161,17 +163,19 @@ std::pair<std::shared_ptr<const Batch>, uint64_t> Hub::batch_at(uint64_t positio
     ++i;
   }
   // A batch that ends inside an entry's events must not promise the whole entry.
-  batch->revision = i == ring_.size() ? applied_
+  batch->revision = i == ring_.size()                      ? applied_
                     : ring_[i].index == ring_[i - 1].index ? ring_[i].index - 1
                                                            : ring_[i - 1].index;
-  const auto made = std::make_pair(std::shared_ptr<const Batch>(std::move(batch)), first_position_ + i);
+  const auto made =
+      std::make_pair(std::shared_ptr<const Batch>(std::move(batch)), first_position_ + i);
   batches_[position] = made;
   return made;
 }
 
 bool Hub::flush_ring(ConnId conn, Consumer* consumer, Out* out) {
   if (consumer->next < first_position_) return false;
-  // Others' deliveries are shared, but only later ones than what this consumer got before: its events stay in order.
+  // Others' deliveries are shared, but only later ones than what this consumer got before: its
+  // events stay in order.
   size_t earliest = consumer->sent_own ? out->deliveries.size() : 0;
   consumer->sent_own = false;
   while (consumer->next < end_position() && may_send(consumer)) {
@@ -206,13 +210,14 @@ bool Hub::flush_own(ConnId conn, Consumer* consumer, Out* out) {
       consumer->own.pop_front();
     }
     if (consumer->worker())
-      batch->revision = consumer->own.empty()                   ? applied_
+      batch->revision = consumer->own.empty()                 ? applied_
                         : consumer->own.front().index == last ? last - 1
-                                                                : last;
+                                                              : last;
     else  // promises nothing about events that are still to come from the ring
-      batch->revision = consumer->next > first_position_ && consumer->next - first_position_ <= ring_.size()
-                            ? ring_[consumer->next - first_position_ - 1].index
-                            : gone_;
+      batch->revision =
+          consumer->next > first_position_ && consumer->next - first_position_ <= ring_.size()
+              ? ring_[consumer->next - first_position_ - 1].index
+              : gone_;
     if (!consumer->worker() && consumer->next == end_position()) batch->revision = applied_;
     consumer->flow->bytes += batch->estimated_bytes;
     out->deliveries.push_back({std::move(batch), {conn}});
@@ -227,7 +232,8 @@ Hub::Out Hub::flush() {
   delivery_of_.clear();
   std::vector<ConnId> slow;
   for (auto& [conn, consumer] : consumers_) {
-    const bool kept = flush_own(conn, &consumer, &out) && (consumer.worker() || flush_ring(conn, &consumer, &out));
+    const bool kept = flush_own(conn, &consumer, &out) &&
+                      (consumer.worker() || flush_ring(conn, &consumer, &out));
     if (!kept) slow.push_back(conn);
   }
   for (ConnId conn : slow) remove(conn);

@@ -1,9 +1,10 @@
 // The hub: takes the events of every applied log entry and says which connection gets which.
 // Thread: the consensus thread. No I/O: flush() returns what to send.
 //
-// Consumers that get everything (schedulers, apiservers, users) share one ring of recent events and differ only in how far they
-// have read it. A consumer that reads slowly stays behind in the ring; when the ring moves past it, it is dropped, and
-// gets a GAP when it subscribes again. A worker gets only what concerns its host, in a queue of its own.
+// Consumers that get everything (schedulers, apiservers, users) share one ring of recent events and
+// differ only in how far they have read it. A consumer that reads slowly stays behind in the ring;
+// when the ring moves past it, it is dropped, and gets a GAP when it subscribes again. A worker
+// gets only what concerns its host, in a queue of its own.
 #ifndef XCE_CONTROLLER_PUSH_HUB_H_
 #define XCE_CONTROLLER_PUSH_HUB_H_
 
@@ -21,19 +22,20 @@
 namespace xce::push {
 
 struct HubOptions {
-  size_t ring_events = 65536;             // kept for consumers that resume
-  size_t lag_events = 262144;             // kept while a consumer has not got them; more: it is dropped
-  int64_t high_water_bytes = 1024 * 1024; // a connection with more unsent bytes gets no further events yet
-  size_t batch_events = 2048;             // at most, in one Push
-  int64_t batch_bytes = 1024 * 1024;      // at most, in one Push, unless a single event is larger
+  size_t ring_events = 65536;  // kept for consumers that resume
+  size_t lag_events = 262144;  // kept while a consumer has not got them; more: it is dropped
+  int64_t high_water_bytes =
+      1024 * 1024;             // a connection with more unsent bytes gets no further events yet
+  size_t batch_events = 2048;  // at most, in one Push
+  int64_t batch_bytes = 1024 * 1024;  // at most, in one Push, unless a single event is larger
 };
 
 class Hub {
  public:
   struct Out {
-    std::vector<Delivery> deliveries;   // in order
-    std::vector<ConnId> finished;       // got a GAP as their last: close once everything is sent
-    std::vector<ConnId> too_slow;       // fell out of the ring: close at once
+    std::vector<Delivery> deliveries;  // in order
+    std::vector<ConnId> finished;      // got a GAP as their last: close once everything is sent
+    std::vector<ConnId> too_slow;      // fell out of the ring: close at once
   };
 
   explicit Hub(HubOptions options = {}) : options_(options) {}
@@ -43,21 +45,25 @@ class Hub {
   // The events of the entry at `index`, which rises.
   void add(Index index, std::vector<Event> events);
 
-  // From now on, events after `index` go to this connection. A second join or subscribe replaces the first.
+  // From now on, events after `index` go to this connection. A second join or subscribe replaces
+  // the first.
   void join(ConnId conn, Role role, std::string_view host, std::shared_ptr<Flow> flow);
   // Like join, but resumes after `from` (0: now). When events after it are gone, a GAP comes first.
-  void subscribe(ConnId conn, Role role, std::string_view host, std::shared_ptr<Flow> flow, Index from);
+  void subscribe(ConnId conn, Role role, std::string_view host, std::shared_ptr<Flow> flow,
+                 Index from);
   void remove(ConnId conn);
   bool subscribed(ConnId conn) const { return consumers_.count(conn) > 0; }
 
-  // One item to one connection, subscribed or not being its own matter: unknown connections are ignored.
+  // One item to one connection, subscribed or not being its own matter: unknown connections are
+  // ignored.
   void send(ConnId conn, Item item);
   // One item to every scheduler.
   void to_schedulers(const Item& item);
   // The newest joined connection of a host's worker; 0: none.
   ConnId worker_of(std::string_view host) const;
 
-  // Tells a consumer that it must take the state anew and reconnect: GAP, then close. (The role is lost, the host was given up.)
+  // Tells a consumer that it must take the state anew and reconnect: GAP, then close. (The role is
+  // lost, the host was given up.)
   void end(ConnId conn);
   void end_all();
 
@@ -80,9 +86,9 @@ class Hub {
     Role role = Role::kNone;
     std::string host;  // of a worker
     std::shared_ptr<Flow> flow;
-    uint64_t next = 0;     // position in the ring; of no meaning for a worker
-    std::deque<Own> own;   // a worker's events; items for this consumer alone
-    bool sent_own = false; // in the flush under way
+    uint64_t next = 0;      // position in the ring; of no meaning for a worker
+    std::deque<Own> own;    // a worker's events; items for this consumer alone
+    bool sent_own = false;  // in the flush under way
     bool worker() const { return role == Role::kWorker; }
   };
 
@@ -100,14 +106,16 @@ class Hub {
 
   const HubOptions options_;
   Index applied_ = 0;
-  Index gone_ = 0;              // events up to here are not in the ring
-  uint64_t first_position_ = 0; // of ring_.front(); positions count events ever added
+  Index gone_ = 0;               // events up to here are not in the ring
+  uint64_t first_position_ = 0;  // of ring_.front(); positions count events ever added
   std::deque<Entry> ring_;
   std::map<ConnId, Consumer> consumers_;
   std::map<std::string, ConnId, std::less<>> workers_;  // by host
-  std::map<JobId, std::vector<std::string>> holders_;   // hosts of the jobs that hold any: they hear of the loss as well
+  std::map<JobId, std::vector<std::string>>
+      holders_;  // hosts of the jobs that hold any: they hear of the loss as well
   std::vector<ConnId> finished_;
-  // Of the flush under way: each start position's batch and its end; its newest index in Out::deliveries.
+  // Of the flush under way: each start position's batch and its end; its newest index in
+  // Out::deliveries.
   std::map<uint64_t, std::pair<std::shared_ptr<const Batch>, uint64_t>> batches_;
   std::map<uint64_t, size_t> delivery_of_;
 };

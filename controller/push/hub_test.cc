@@ -5,7 +5,8 @@
 namespace xce::push {
 namespace {
 
-std::vector<Event> job(JobId id, const std::string& host = "", JobState state = JobState::kRunning) {
+std::vector<Event> job(JobId id, const std::string& host = "",
+                       JobState state = JobState::kRunning) {
   Job job;
   job.id = id;
   job.state = host.empty() ? JobState::kPending : state;

@@ -1,4 +1,5 @@
-// What the consensus thread hands to the client I/O thread: replies, pushes and orders as values. PURE.
+// What the consensus thread hands to the client I/O thread: replies, pushes and orders as values.
+// PURE.
 #ifndef XCE_CONTROLLER_SERVICE_ANSWER_H_
 #define XCE_CONTROLLER_SERVICE_ANSWER_H_
 
@@ -15,7 +16,12 @@ namespace xce::service {
 
 inline constexpr char kVersion[] = "0.1.0";
 
-enum Outcome : uint8_t { kNone = 0, kNotApplied = 1, kUnknown = 2, kApplied = 3 };  // of a failed write, as in Reply
+enum Outcome : uint8_t {
+  kNone = 0,
+  kNotApplied = 1,
+  kUnknown = 2,
+  kApplied = 3
+};  // of a failed write, as in Reply
 
 struct HelloBody {
   uint64_t node_id = 0;
@@ -73,9 +79,10 @@ struct ClusterConfBody {
   ClusterView view;
 };
 
-using Body = std::variant<std::monostate, HelloBody, JobPageBody, std::vector<Host>, std::vector<Queue>, std::vector<User>,
-                          std::vector<Gres>, ClusterConfBody, ClusterView, LogChunk, JoinedBody, SubmittedBody, AffectedBody,
-                          std::vector<int32_t>, std::string>;
+using Body =
+    std::variant<std::monostate, HelloBody, JobPageBody, std::vector<Host>, std::vector<Queue>,
+                 std::vector<User>, std::vector<Gres>, ClusterConfBody, ClusterView, LogChunk,
+                 JoinedBody, SubmittedBody, AffectedBody, std::vector<int32_t>, std::string>;
 
 struct Answer {
   ConnId conn = 0;

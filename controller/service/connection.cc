@@ -19,7 +19,8 @@ thread_local char read_buffer[kReadBuffer];
 
 }  // namespace
 
-Connection::Connection(uv_loop_t* loop, ConnectionOwner* owner, const Limits* limits, push::ConnId id)
+Connection::Connection(uv_loop_t* loop, ConnectionOwner* owner, const Limits* limits,
+                       push::ConnId id)
     : loop_(loop), owner_(owner), limits_(limits), id_(id) {
   uv_tcp_init(loop, &tcp_);
   tcp_.data = this;
@@ -41,7 +42,9 @@ int Connection::accept(uv_stream_t* server) {
   return uv_read_start(stream(), on_alloc, on_read);
 }
 
-void Connection::on_alloc(uv_handle_t*, size_t, uv_buf_t* buf) { *buf = uv_buf_init(read_buffer, kReadBuffer); }
+void Connection::on_alloc(uv_handle_t*, size_t, uv_buf_t* buf) {
+  *buf = uv_buf_init(read_buffer, kReadBuffer);
+}
 
 void Connection::on_read(uv_stream_t* stream, ssize_t n, const uv_buf_t* buf) {
   auto* self = static_cast<Connection*>(stream->data);
@@ -99,7 +102,9 @@ void Connection::take_frames() {
 void Connection::hand_over_to_peers() {
   uv_read_stop(stream());
   uv_os_fd_t fd = -1;
-  const int copy = uv_fileno(reinterpret_cast<uv_handle_t*>(&tcp_), &fd) == 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
+  const int copy = uv_fileno(reinterpret_cast<uv_handle_t*>(&tcp_), &fd) == 0
+                       ? fcntl(fd, F_DUPFD_CLOEXEC, 0)
+                       : -1;
   std::string read = std::move(preamble_);
   preamble_.clear();
   close();
@@ -122,8 +127,8 @@ void Connection::send(std::string_view payload) {
   net::append_frame(payload, &out_);
   flow_->bytes += static_cast<int64_t>(out_.size() - before);
   if (static_cast<int64_t>(out_.size() + writing_.size()) <= limits_->output_bytes) return;
-  spdlog::warn("connection {} from {} does not read what it asked for ({} bytes wait): closed", id_, address_,
-               out_.size() + writing_.size());
+  spdlog::warn("connection {} from {} does not read what it asked for ({} bytes wait): closed", id_,
+               address_, out_.size() + writing_.size());
   close();
 }
 
@@ -157,7 +162,8 @@ void Connection::flush() {
 
 void Connection::written(size_t bytes) {
   flow_->bytes -= static_cast<int64_t>(bytes);
-  if (flow_->bytes.load() < limits_->low_water_bytes && flow_->blocked.exchange(false)) owner_->on_drained();
+  if (flow_->bytes.load() < limits_->low_water_bytes && flow_->blocked.exchange(false))
+    owner_->on_drained();
 }
 
 void Connection::on_write(uv_write_t* write, int status) {
@@ -192,11 +198,15 @@ void Connection::on_handle_closed(uv_handle_t* handle) {
 
 const char* Connection::check_deadlines(uint64_t now_ms) {
   const char* why = nullptr;
-  if (phase_ == Phase::kPreamble && now_ms - phase_since_ms_ > limits_->preamble_ms) why = "said nothing";
-  if (phase_ == Phase::kHello && now_ms - phase_since_ms_ > limits_->hello_ms) why = "did not say hello";
+  if (phase_ == Phase::kPreamble && now_ms - phase_since_ms_ > limits_->preamble_ms)
+    why = "said nothing";
+  if (phase_ == Phase::kHello && now_ms - phase_since_ms_ > limits_->hello_ms)
+    why = "did not say hello";
   if (reading() && frame_since_ms_ != 0 && now_ms - frame_since_ms_ > limits_->frame_ms)
     why = "did not finish its request";
-  if (why != nullptr || (phase_ == Phase::kLastWords && now_ms - phase_since_ms_ > limits_->linger_ms)) close();
+  if (why != nullptr ||
+      (phase_ == Phase::kLastWords && now_ms - phase_since_ms_ > limits_->linger_ms))
+    close();
   return why;
 }
 

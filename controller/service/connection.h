@@ -18,16 +18,16 @@
 namespace xce::service {
 
 struct Limits {
-  size_t connections = 4096;           // in all
-  size_t connections_an_address = 1024;  // loopback addresses are exempt
-  size_t reserved_for_peers = 64;      // of all: clients do not get these
-  size_t requests_in_flight = 1024;    // a connection
+  size_t connections = 4096;               // in all
+  size_t connections_an_address = 1024;    // loopback addresses are exempt
+  size_t reserved_for_peers = 64;          // of all: clients do not get these
+  size_t requests_in_flight = 1024;        // a connection
   int64_t output_bytes = 8 * 1024 * 1024;  // unsent, a connection
   int64_t low_water_bytes = 256 * 1024;    // a blocked push goes on below this
   uint64_t preamble_ms = 5000;
-  uint64_t hello_ms = 10000;           // until the first request has been read
-  uint64_t frame_ms = 10000;           // from a frame's first byte to its last
-  uint64_t linger_ms = 1000;           // for the other side to read our last words
+  uint64_t hello_ms = 10000;  // until the first request has been read
+  uint64_t frame_ms = 10000;  // from a frame's first byte to its last
+  uint64_t linger_ms = 1000;  // for the other side to read our last words
 };
 
 class Connection;
@@ -59,9 +59,11 @@ class Connection {
   // 0, or a libuv error; either way on_closed comes when close() was called.
   int accept(uv_stream_t* server);
 
-  // Queues a frame with this payload. Over the limit of unsent bytes: closes, as the other side does not read.
+  // Queues a frame with this payload. Over the limit of unsent bytes: closes, as the other side
+  // does not read.
   void send(std::string_view payload);
-  // Hands queued bytes to the kernel. To be called once a turn for each connection that was sent to.
+  // Hands queued bytes to the kernel. To be called once a turn for each connection that was sent
+  // to.
   void flush();
   // Sends what is queued, then closes; input is ignored from now on.
   void close_after_flush();
@@ -80,9 +82,9 @@ class Connection {
   const std::shared_ptr<const Identity>& who() const { return who_; }
   const std::shared_ptr<push::Flow>& flow() const { return flow_; }
 
-  size_t in_flight = 0;   // requests handed on and not answered yet
-  bool dirty = false;     // sent to since the last flush
-  bool known = false;     // the consensus thread has heard of it
+  size_t in_flight = 0;  // requests handed on and not answered yet
+  bool dirty = false;    // sent to since the last flush
+  bool known = false;    // the consensus thread has heard of it
 
  private:
   static void on_alloc(uv_handle_t* handle, size_t, uv_buf_t* buf);

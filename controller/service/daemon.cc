@@ -31,11 +31,13 @@ Daemon::Daemon(DaemonOptions options)
       service_(options_.service, Runner::clock(), &state_, &replica_,
                [this](std::vector<Outgoing> outgoing) { gateway_.post(std::move(outgoing)); }),
       runner_(&loop_, &service_),
-      gateway_(options_.limits, [this](std::vector<Inbound> inbound) { runner_.post(std::move(inbound)); }) {
+      gateway_(options_.limits,
+               [this](std::vector<Inbound> inbound) { runner_.post(std::move(inbound)); }) {
   uv_signal_init(&loop_, &term_);
   uv_signal_init(&loop_, &int_);
   uv_timer_init(&loop_, &timer_);
-  uv_async_init(&loop_, &stopper_, [](uv_async_t* a) { static_cast<Daemon*>(a->data)->begin_stop(); });
+  uv_async_init(&loop_, &stopper_,
+                [](uv_async_t* a) { static_cast<Daemon*>(a->data)->begin_stop(); });
   term_.data = int_.data = timer_.data = stopper_.data = this;
 }
 
@@ -65,8 +67,8 @@ absl::Status Daemon::start() {
   }
   gateway_.start();
   started_ = true;
-  spdlog::info("xce_controller ready on {}:{} (node {} of {})", options_.listen_host, gateway_.port(),
-               options_.consensus.self, options_.consensus.peers.size());
+  spdlog::info("xce_controller ready on {}:{} (node {} of {})", options_.listen_host,
+               gateway_.port(), options_.consensus.self, options_.consensus.peers.size());
   return absl::OkStatus();
 }
 
@@ -77,20 +79,24 @@ absl::Status Daemon::write_port_file() const {
   bool ok = file != nullptr && std::fprintf(file, "%d\n", int{gateway_.port()}) > 0;
   if (file != nullptr) ok = std::fclose(file) == 0 && ok;
   ok = ok && std::rename(temporary.c_str(), options_.port_file.c_str()) == 0;
-  return ok ? absl::OkStatus() : absl::UnavailableError(absl::StrCat("cannot write --port-file ", options_.port_file));
+  return ok ? absl::OkStatus()
+            : absl::UnavailableError(absl::StrCat("cannot write --port-file ", options_.port_file));
 }
 
 void Daemon::run() { uv_run(&loop_, UV_RUN_DEFAULT); }
 
 void Daemon::stop() { uv_async_send(&stopper_); }
 
-void Daemon::apply(uint64_t index, uint64_t, std::string_view entry) { service_.apply(index, entry); }
+void Daemon::apply(uint64_t index, uint64_t, std::string_view entry) {
+  service_.apply(index, entry);
+}
 
 void Daemon::on_role(const consensus::RoleInfo& role) { service_.role_changed(role_view(role)); }
 
 void Daemon::on_fatal(absl::Status status) { service_.failed(std::string(status.message())); }
 
-// ---- the end -----------------------------------------------------------------------------------------------------------
+// ---- the end ------------------------------------------------------------------------------------
+// -----------------------------------------------------------------------------------------------------------
 
 void Daemon::begin_stop() {
   if (phase_ != Phase::kServing) {
@@ -102,9 +108,11 @@ void Daemon::begin_stop() {
     return;
   }
   phase_ = Phase::kHandingOver;
-  uv_timer_start(&timer_, [](uv_timer_t* t) { static_cast<Daemon*>(t->data)->drain(); }, kHandOverMs, 0);
+  uv_timer_start(
+      &timer_, [](uv_timer_t* t) { static_cast<Daemon*>(t->data)->drain(); }, kHandOverMs, 0);
   consensus_.transfer(0, [this](absl::Status status) {
-    if (!status.ok()) spdlog::warn("the primary role could not be handed over: {}", std::string(status.message()));
+    if (!status.ok())
+      spdlog::warn("the primary role could not be handed over: {}", std::string(status.message()));
     drain();
   });
 }
@@ -115,7 +123,9 @@ void Daemon::drain() {
   gateway_.post({StopAccepting{}});
   service_.end_pushes();
   drain_until_ms_ = uv_hrtime() / 1000000 + kDrainMs;
-  uv_timer_start(&timer_, [](uv_timer_t* t) { static_cast<Daemon*>(t->data)->drained_or_not_yet(); }, kPollMs, kPollMs);
+  uv_timer_start(
+      &timer_, [](uv_timer_t* t) { static_cast<Daemon*>(t->data)->drained_or_not_yet(); }, kPollMs,
+      kPollMs);
 }
 
 void Daemon::drained_or_not_yet() {
@@ -126,8 +136,8 @@ void Daemon::drained_or_not_yet() {
 void Daemon::end() {
   if (phase_ == Phase::kStopped) return;
   phase_ = Phase::kStopped;
-  consensus_.stop();   // answers whoever still waits
-  runner_.close();     // hands the last answers to the gateway
+  consensus_.stop();  // answers whoever still waits
+  runner_.close();    // hands the last answers to the gateway
   gateway_.stop();
   uv_close(reinterpret_cast<uv_handle_t*>(&term_), nullptr);
   uv_close(reinterpret_cast<uv_handle_t*>(&int_), nullptr);

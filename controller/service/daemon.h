@@ -1,5 +1,5 @@
-// The controller, put together: consensus, state, service and gateway, started and stopped in order.
-// Thread: the caller's, which becomes the consensus thread in run(); stop() from any thread.
+// The controller, put together: consensus, state, service and gateway, started and stopped in
+// order. Thread: the caller's, which becomes the consensus thread in run(); stop() from any thread.
 #ifndef XCE_CONTROLLER_SERVICE_DAEMON_H_
 #define XCE_CONTROLLER_SERVICE_DAEMON_H_
 
@@ -28,7 +28,7 @@ struct DaemonOptions {
   consensus::Options consensus;
   ServiceOptions service;
   Limits limits;
-  bool catch_signals = true;              // SIGTERM and SIGINT stop it gracefully
+  bool catch_signals = true;  // SIGTERM and SIGINT stop it gracefully
 };
 
 class Daemon : private consensus::StateMachine, private consensus::Listener {
@@ -39,7 +39,8 @@ class Daemon : private consensus::StateMachine, private consensus::Listener {
   // Listens, reads the log, starts to take part. Errors are in words for the person who started it.
   absl::Status start();
   uint16_t port() const { return gateway_.port(); }
-  // Serves until a signal or stop(). Hands the primary role over first and answers what is under way.
+  // Serves until a signal or stop(). Hands the primary role over first and answers what is under
+  // way.
   void run();
   void stop();  // any thread
 

@@ -1,4 +1,5 @@
-// The whole controller in one process with the real log: elects itself, takes submissions, lists them, keeps them over a restart.
+// The whole controller in one process with the real log: elects itself, takes submissions, lists
+// them, keeps them over a restart.
 #include "controller/service/daemon.h"
 
 #include <gtest/gtest.h>
@@ -104,7 +105,8 @@ TEST_F(DaemonTest, AUsedPortIsNamed) {
   second.consensus.data_dir = dir_ + "/second";
   Running other(second);
   EXPECT_FALSE(other.started.ok());
-  EXPECT_NE(other.started.ToString().find(std::to_string(running.daemon.port())), std::string::npos);
+  EXPECT_NE(other.started.ToString().find(std::to_string(running.daemon.port())),
+            std::string::npos);
   EXPECT_NE(other.started.ToString().find("--listen"), std::string::npos);
 }
 

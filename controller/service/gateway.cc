@@ -24,7 +24,9 @@ Gateway::Gateway(Limits limits, Inlet inbound) : limits_(limits), inlet_(std::mo
   uv_timer_init(&loop_, &sweeper_);
   uv_prepare_init(&loop_, &before_wait_);
   sweeper_.data = before_wait_.data = this;
-  uv_timer_start(&sweeper_, [](uv_timer_t* t) { static_cast<Gateway*>(t->data)->sweep(); }, kSweepMs, kSweepMs);
+  uv_timer_start(
+      &sweeper_, [](uv_timer_t* t) { static_cast<Gateway*>(t->data)->sweep(); }, kSweepMs,
+      kSweepMs);
   uv_unref(reinterpret_cast<uv_handle_t*>(&before_wait_));
   uv_prepare_start(&before_wait_, [](uv_prepare_t* p) { static_cast<Gateway*>(p->data)->turn(); });
 }
@@ -48,7 +50,9 @@ absl::Status Gateway::listen(const std::string& host, uint16_t port) {
   if (rc == UV_EADDRINUSE)
     return absl::AlreadyExistsError(
         absl::StrCat("port ", port, " on ", host, " is in use: another controller? use --listen"));
-  if (rc != 0) return absl::InvalidArgumentError(absl::StrCat("cannot listen on ", host, ":", port, ": ", uv_strerror(rc)));
+  if (rc != 0)
+    return absl::InvalidArgumentError(
+        absl::StrCat("cannot listen on ", host, ":", port, ": ", uv_strerror(rc)));
   int length = sizeof address;
   uv_tcp_getsockname(&listener_, generic, &length);
   port_ = ntohs(address.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6*>(&address)->sin6_port
@@ -78,7 +82,8 @@ void Gateway::stop() {
   }
 }
 
-// ---- connections -------------------------------------------------------------------------------------------------------
+// ---- connections --------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------------
 
 void Gateway::on_connection(uv_stream_t* server, int status) {
   if (status == 0) static_cast<Gateway*>(server->data)->accept();
@@ -86,7 +91,8 @@ void Gateway::on_connection(uv_stream_t* server, int status) {
 
 void Gateway::accept() {
   const ConnId id = ++last_id_;
-  auto owned = std::make_unique<Connection>(&loop_, static_cast<ConnectionOwner*>(this), &limits_, id);
+  auto owned =
+      std::make_unique<Connection>(&loop_, static_cast<ConnectionOwner*>(this), &limits_, id);
   Connection* connection = owned.get();
   connections_[id] = std::move(owned);
   if (connection->accept(reinterpret_cast<uv_stream_t*>(&listener_)) != 0) {
@@ -99,21 +105,27 @@ void Gateway::accept() {
 
 bool Gateway::let_in(Connection* connection) {
   if (connections_.size() > limits_.connections) {
-    spdlog::warn("connection from {} refused: {} connections are open", connection->address(), limits_.connections);
+    spdlog::warn("connection from {} refused: {} connections are open", connection->address(),
+                 limits_.connections);
     return false;
   }
-  if (!connection->loopback() && by_address_[connection->address()] > limits_.connections_an_address) {
-    spdlog::warn("connection from {} refused: it has {} already", connection->address(), limits_.connections_an_address);
+  if (!connection->loopback() &&
+      by_address_[connection->address()] > limits_.connections_an_address) {
+    spdlog::warn("connection from {} refused: it has {} already", connection->address(),
+                 limits_.connections_an_address);
     return false;
   }
   return true;
 }
 
 bool Gateway::may_be_client(Connection* connection) {
-  const size_t places = limits_.connections > limits_.reserved_for_peers ? limits_.connections - limits_.reserved_for_peers : 1;
+  const size_t places = limits_.connections > limits_.reserved_for_peers
+                            ? limits_.connections - limits_.reserved_for_peers
+                            : 1;
   if (connections_.size() <= places) return true;
-  spdlog::warn("client from {} refused: {} connections are open and the rest is kept for controllers",
-               connection->address(), places);
+  spdlog::warn(
+      "client from {} refused: {} connections are open and the rest is kept for controllers",
+      connection->address(), places);
   connection->close();
   return false;
 }
@@ -130,9 +142,12 @@ Connection* Gateway::find(ConnId id) {
   return it == connections_.end() || it->second->closing() ? nullptr : it->second.get();
 }
 
-// ---- input -------------------------------------------------------------------------------------------------------------
+// ---- input --------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------------------
 
-void Gateway::on_peer(int fd, std::string already_read) { inbound_.push_back(PeerConnection{fd, std::move(already_read)}); }
+void Gateway::on_peer(int fd, std::string already_read) {
+  inbound_.push_back(PeerConnection{fd, std::move(already_read)});
+}
 
 void Gateway::on_bad_input(Connection* connection, const std::string& why) {
   spdlog::warn("connection {} from {} closed: {}", connection->id(), connection->address(), why);
@@ -159,13 +174,15 @@ void Gateway::on_frame(Connection* connection, const std::vector<uint64_t>& payl
   if (request.ask == Ask::kHello) {
     if (!take_hello(connection, &request, decoded.hello)) return;
   } else if (connection->who() == nullptr) {
-    refuse(connection, request.seq, E_XCE_AUTH, "the first request of a connection must be hello: it says who asks");
+    refuse(connection, request.seq, E_XCE_AUTH,
+           "the first request of a connection must be hello: it says who asks");
     connection->close_after_flush();
     return;
   }
   if (connection->in_flight >= limits_.requests_in_flight) {
     refuse(connection, request.seq, E_XCE_BUSY,
-           absl::StrCat("this connection has ", limits_.requests_in_flight, " requests in flight: wait for some answers"));
+           absl::StrCat("this connection has ", limits_.requests_in_flight,
+                        " requests in flight: wait for some answers"));
     return;
   }
   if (!is_one_way(request.ask)) ++connection->in_flight;
@@ -181,12 +198,14 @@ bool Gateway::take_hello(Connection* connection, Request* request, const Identit
   const auto& who = connection->who();
   std::string wrong;
   if (hello.role == Role::kNone || hello.role == Role::kController)
-    wrong = absl::StrCat("hello with role ", name_of(hello.role), ": clients are user, worker, scheduler or apiserver");
+    wrong = absl::StrCat("hello with role ", name_of(hello.role),
+                         ": clients are user, worker, scheduler or apiserver");
   else if (hello.role == Role::kWorker && hello.name.empty())
     wrong = "hello of a worker must name its host";
   else if (who && (who->role != hello.role || who->name != hello.name))
     wrong = "a connection cannot change its role or name: open another one";
-  else if (who && who->role != Role::kApiserver && (who->user != hello.user || who->uid != hello.uid))
+  else if (who && who->role != Role::kApiserver &&
+           (who->user != hello.user || who->uid != hello.uid))
     wrong = "a connection cannot change its user: open another one";
   if (wrong.empty()) {
     connection->open(std::make_shared<const Identity>(hello));
@@ -197,7 +216,8 @@ bool Gateway::take_hello(Connection* connection, Request* request, const Identit
   return false;
 }
 
-// ---- output ------------------------------------------------------------------------------------------------------------
+// ---- output -------------------------------------------------------------------------------------
+// ------------------------------------------------------------------------------------------------------------
 
 void Gateway::refuse(Connection* connection, uint64_t seq, int32_t status, std::string message) {
   Answer answer;
@@ -243,7 +263,8 @@ void Gateway::take_delivery(const push::Delivery& delivery) {
     encoded_batch_ = delivery.batch;
   }
   if (encoded_.size() > net::kMaxFrame) {
-    spdlog::error("a push of {} bytes does not fit a frame: its consumers must take the state anew", encoded_.size());
+    spdlog::error("a push of {} bytes does not fit a frame: its consumers must take the state anew",
+                  encoded_.size());
     for (ConnId id : delivery.to)
       if (Connection* connection = find(id)) connection->close();
     return;
@@ -251,7 +272,8 @@ void Gateway::take_delivery(const push::Delivery& delivery) {
   for (ConnId id : delivery.to) {
     Connection* connection = find(id);
     if (connection == nullptr) continue;
-    connection->flow()->bytes -= delivery.batch->estimated_bytes;  // the hub's guess makes way for what it is
+    connection->flow()->bytes -=
+        delivery.batch->estimated_bytes;  // the hub's guess makes way for what it is
     send(connection, encoded_);
   }
 }
@@ -286,7 +308,8 @@ void Gateway::sweep() {
   for (auto& [id, connection] : connections_) {
     if (connection->closing()) continue;
     const char* why = connection->check_deadlines(now);
-    if (why != nullptr) spdlog::warn("connection {} from {} closed: it {} in time", id, connection->address(), why);
+    if (why != nullptr)
+      spdlog::warn("connection {} from {} closed: it {} in time", id, connection->address(), why);
   }
 }
 

@@ -1,7 +1,9 @@
-// The gateway: the listening port and the client I/O thread. It accepts connections, tells controllers from clients, reads
-// requests, answers what needs no state (a missing hello, too many requests) and hands the rest to the consensus thread.
+// The gateway: the listening port and the client I/O thread. It accepts connections, tells
+// controllers from clients, reads requests, answers what needs no state (a missing hello, too many
+// requests) and hands the rest to the consensus thread.
 //
-// Threads: start() and stop() on the owner's thread; post() from any thread; `inbound` is called on the I/O thread.
+// Threads: start() and stop() on the owner's thread; post() from any thread; `inbound` is called on
+// the I/O thread.
 #ifndef XCE_CONTROLLER_SERVICE_GATEWAY_H_
 #define XCE_CONTROLLER_SERVICE_GATEWAY_H_
 
@@ -32,7 +34,8 @@ class Gateway : private ConnectionOwner {
   Gateway(Limits limits, Inlet inbound);
   ~Gateway() override;  // after stop()
 
-  // Binds and listens; port 0 picks a free one. AlreadyExists: the port is in use. InvalidArgument: no such address here.
+  // Binds and listens; port 0 picks a free one. AlreadyExists: the port is in use. InvalidArgument:
+  // no such address here.
   absl::Status listen(const std::string& host, uint16_t port);
   uint16_t port() const { return port_; }
   // Starts the I/O thread.
@@ -81,8 +84,8 @@ class Gateway : private ConnectionOwner {
   ConnId last_id_ = 0;
   std::unordered_map<ConnId, std::unique_ptr<Connection>> connections_;
   std::map<std::string, size_t> by_address_;
-  std::vector<Inbound> inbound_;   // of this turn
-  std::vector<ConnId> dirty_;      // sent to in this turn
+  std::vector<Inbound> inbound_;  // of this turn
+  std::vector<ConnId> dirty_;     // sent to in this turn
   // The newest batch encoded, as many connections get the same one.
   std::shared_ptr<const push::Batch> encoded_batch_;
   std::string encoded_;

@@ -1,5 +1,6 @@
-// Which hosts have been unheard of for too long. PURE: the caller gives the time. Soft state of a primary: a new primary counts
-// anew, because a worker may have been talking to the old one until a moment ago.
+// Which hosts have been unheard of for too long. PURE: the caller gives the time. Soft state of a
+// primary: a new primary counts anew, because a worker may have been talking to the old one until a
+// moment ago.
 #ifndef XCE_CONTROLLER_SERVICE_LIVENESS_H_
 #define XCE_CONTROLLER_SERVICE_LIVENESS_H_
 
@@ -21,8 +22,9 @@ class Liveness {
   void restart(uint64_t now_ms);
   // A request of that host's worker came.
   void heard(std::string_view host, uint64_t now_ms);
-  // Hosts to give up: up or drained, unheard for the grace time, and not named in the last grace time.
-  // When the previous call is long ago, this process was stopped and heard nobody: then everything counts anew.
+  // Hosts to give up: up or drained, unheard for the grace time, and not named in the last grace
+  // time. When the previous call is long ago, this process was stopped and heard nobody: then
+  // everything counts anew.
   std::vector<std::string> lost(const std::map<std::string, Host>& hosts, uint64_t now_ms);
 
  private:

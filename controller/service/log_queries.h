@@ -15,14 +15,15 @@ namespace xce::service {
 struct LogQuestion {
   ConnId asker = 0;
   uint64_t seq = 0;
-  std::string host;        // whose worker was asked
-  std::string where;       // "FILE on HOST", for people
+  std::string host;   // whose worker was asked
+  std::string where;  // "FILE on HOST", for people
   uint64_t deadline_ms = 0;
 };
 
 class LogQueries {
  public:
-  // Query ids start at `first`, random per start of the process, so that a late answer to an earlier process matches nothing.
+  // Query ids start at `first`, random per start of the process, so that a late answer to an
+  // earlier process matches nothing.
   explicit LogQueries(uint64_t first) : next_(first) {}
 
   uint64_t add(LogQuestion question) {

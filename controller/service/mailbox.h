@@ -13,8 +13,8 @@
 
 namespace xce::service {
 
-// Made, opened and closed on the thread of `loop`; post() from any thread. Closed before it is destroyed, with a turn of the
-// loop in between (libuv calls back for the closed handle).
+// Made, opened and closed on the thread of `loop`; post() from any thread. Closed before it is
+// destroyed, with a turn of the loop in between (libuv calls back for the closed handle).
 template <typename T>
 class Mailbox {
  public:
@@ -28,7 +28,8 @@ class Mailbox {
   void open(uv_loop_t* loop, Consumer consumer) {
     consumer_ = std::move(consumer);
     async_.data = this;
-    if (uv_async_init(loop, &async_, &Mailbox::on_async) != 0) std::abort();  // out of file descriptors at the start
+    if (uv_async_init(loop, &async_, &Mailbox::on_async) != 0)
+      std::abort();  // out of file descriptors at the start
     std::lock_guard<std::mutex> lock(mutex_);
     open_ = true;
     if (!values_.empty()) uv_async_send(&async_);
@@ -57,7 +58,8 @@ class Mailbox {
     if (wake)
       values_ = std::move(values);
     else
-      values_.insert(values_.end(), std::make_move_iterator(values.begin()), std::make_move_iterator(values.end()));
+      values_.insert(values_.end(), std::make_move_iterator(values.begin()),
+                     std::make_move_iterator(values.end()));
     if (open_ && wake) uv_async_send(&async_);
   }
 

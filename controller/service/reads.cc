@@ -11,12 +11,13 @@
 namespace xce::service {
 namespace {
 
-constexpr size_t kMaxRows = 1000;             // a page: bounds the time of one turn
-constexpr size_t kMaxPageBytes = 3 << 20;     // a page: fits a frame
+constexpr size_t kMaxRows = 1000;          // a page: bounds the time of one turn
+constexpr size_t kMaxPageBytes = 3 << 20;  // a page: fits a frame
 
 size_t bytes_of(const Job& job) {
-  size_t n = 640 + job.reason.size() + job.spec.comment.size() + job.spec.array.size() * 4 + job.allocs.size() * 96 +
-             job.spec.name.size() + job.spec.work_dir.size() + job.spec.submit_key.size() + job.spec.stdout_path.size() +
+  size_t n = 640 + job.reason.size() + job.spec.comment.size() + job.spec.array.size() * 4 +
+             job.allocs.size() * 96 + job.spec.name.size() + job.spec.work_dir.size() +
+             job.spec.submit_key.size() + job.spec.stdout_path.size() +
              job.spec.stderr_path.size() + job.stdout_file.size() + job.stderr_file.size();
   if (job.spec.body) {
     n += job.spec.body->script.size();
@@ -32,7 +33,8 @@ Job shown(const Job& job, bool full, const Identity& who) {
   return copy;
 }
 
-void answer_jobs(const state::State& state, const JobFilter& filter, const Identity& who, Answer* answer) {
+void answer_jobs(const state::State& state, const JobFilter& filter, const Identity& who,
+                 Answer* answer) {
   const auto found = state.jobs(filter, kMaxRows);
   JobPageBody page;
   page.full = filter.full;
@@ -76,7 +78,8 @@ std::vector<Gres> resources(const state::State& state) {
   }
   std::vector<Gres> out;
   for (const auto& [name, sum] : sums)
-    out.push_back({name, static_cast<uint32_t>(std::min<uint64_t>(sum, std::numeric_limits<uint32_t>::max()))});
+    out.push_back({name, static_cast<uint32_t>(
+                             std::min<uint64_t>(sum, std::numeric_limits<uint32_t>::max()))});
   return out;
 }
 
@@ -94,7 +97,8 @@ std::string scheduler_words(const state::State& state) {
   const auto stats = state.stats();
   const auto& scheduler = state.scheduler();
   const std::string who = scheduler.epoch == 0 ? std::string("no scheduler has joined yet")
-                                               : absl::StrCat("scheduler ", scheduler.name, ", epoch ", scheduler.epoch);
+                                               : absl::StrCat("scheduler ", scheduler.name,
+                                                              ", epoch ", scheduler.epoch);
   return absl::StrCat(who, "; ", stats.pending, " jobs pending, ", stats.running, " running");
 }
 
@@ -110,7 +114,9 @@ std::vector<Value> values(const std::map<std::string, Value>& from) {
 
 bool may_ask(Role role, Ask ask, std::string* why) {
   const auto only = [&](bool allowed, const char* who) {
-    if (!allowed) *why = absl::StrCat(name_of(ask), " is for ", who, "; this connection's role is ", name_of(role));
+    if (!allowed)
+      *why = absl::StrCat(name_of(ask), " is for ", who, "; this connection's role is ",
+                          name_of(role));
     return allowed;
   };
   switch (ask) {
@@ -124,7 +130,8 @@ bool may_ask(Role role, Ask ask, std::string* why) {
     case Ask::kHostCtrl:
     case Ask::kRunTask:
     case Ask::kMemberCtrl:
-    case Ask::kBackup: return only(role == Role::kUser || role == Role::kApiserver, "people and apiservers");
+    case Ask::kBackup:
+      return only(role == Role::kUser || role == Role::kApiserver, "people and apiservers");
     case Ask::kJobCtrl: return only(role != Role::kWorker, "people, apiservers and schedulers");
     default: return true;
   }
@@ -136,15 +143,20 @@ bool may_see(const Job& job, const Identity& who) {
 
 void answer_read(const state::State& state, const Request& request, Answer* answer) {
   switch (request.ask) {
-    case Ask::kJobList: answer_jobs(state, std::get<JobFilter>(request.what), *request.who, answer); break;
+    case Ask::kJobList:
+      answer_jobs(state, std::get<JobFilter>(request.what), *request.who, answer);
+      break;
     case Ask::kJobHist: {
       JobFilter filter = std::get<JobFilter>(request.what);
       if (filter.states == 0)
-        for (int s = static_cast<int>(JobState::kCompleted); s < kJobStates; ++s) filter.states |= 1u << s;
+        for (int s = static_cast<int>(JobState::kCompleted); s < kJobStates; ++s)
+          filter.states |= 1u << s;
       answer_jobs(state, filter, *request.who, answer);
       break;
     }
-    case Ask::kJobInfo: answer_job(state, std::get<uint64_t>(request.what), *request.who, answer); break;
+    case Ask::kJobInfo:
+      answer_job(state, std::get<uint64_t>(request.what), *request.who, answer);
+      break;
     case Ask::kWorkerList: answer->body = values(state.hosts()); break;
     case Ask::kQueueList: answer->body = values(state.queues()); break;
     case Ask::kUserList: answer->body = state.users(); break;

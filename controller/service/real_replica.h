@@ -16,7 +16,8 @@ RoleView role_view(const consensus::RoleInfo& info);
 class RealReplica : public Replica {
  public:
   // options: as given to consensus; own_port: where this node really listens.
-  RealReplica(consensus::Consensus* consensus, const consensus::Options* options) : consensus_(consensus), options_(options) {}
+  RealReplica(consensus::Consensus* consensus, const consensus::Options* options)
+      : consensus_(consensus), options_(options) {}
   void set_own_address(std::string host, uint16_t port) {
     own_host_ = std::move(host);
     own_port_ = port;
@@ -25,7 +26,9 @@ class RealReplica : public Replica {
   void propose(std::string entry, std::function<void(const Proposed&)> done) override;
   void barrier(std::function<void(bool)> done) override { consensus_->barrier(std::move(done)); }
   void transfer(uint64_t to, std::function<void(bool)> done) override;
-  void adopt_peer(int fd, std::string already_read) override { consensus_->adopt_peer(fd, std::move(already_read)); }
+  void adopt_peer(int fd, std::string already_read) override {
+    consensus_->adopt_peer(fd, std::move(already_read));
+  }
   RoleView role() const override { return role_view(consensus_->role()); }
   bool address_of(uint64_t node, std::string* host, uint16_t* port) const override;
   void describe(ClusterView* view) const override;

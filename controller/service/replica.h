@@ -1,5 +1,6 @@
-// The seam between the service and consensus: what the service asks of the replicated log. real_replica.h implements it with
-// controller/consensus; tests with a fake that commits on demand. Thread: the consensus thread.
+// The seam between the service and consensus: what the service asks of the replicated log.
+// real_replica.h implements it with controller/consensus; tests with a fake that commits on demand.
+// Thread: the consensus thread.
 #ifndef XCE_CONTROLLER_SERVICE_REPLICA_H_
 #define XCE_CONTROLLER_SERVICE_REPLICA_H_
 
@@ -30,10 +31,11 @@ struct Proposed {
 class Replica {
  public:
   virtual ~Replica() = default;
-  // Puts an entry into the log. done: right after the entry was applied (so that its results are at hand), or when it is known
-  // never to be (kNotApplied) or can no longer be followed (kUnknown).
+  // Puts an entry into the log. done: right after the entry was applied (so that its results are at
+  // hand), or when it is known never to be (kNotApplied) or can no longer be followed (kUnknown).
   virtual void propose(std::string entry, std::function<void(const Proposed&)> done) = 0;
-  // done(true): this node was the leader after the call began, and everything committed until then is applied.
+  // done(true): this node was the leader after the call began, and everything committed until then
+  // is applied.
   virtual void barrier(std::function<void(bool)> done) = 0;
   // Hands leadership to a node (0: the best one). done(true) once another node leads.
   virtual void transfer(uint64_t to, std::function<void(bool)> done) = 0;

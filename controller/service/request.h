@@ -1,4 +1,5 @@
-// What the client I/O thread hands to the consensus thread: requests as values, with who asks. PURE.
+// What the client I/O thread hands to the consensus thread: requests as values, with who asks.
+// PURE.
 #ifndef XCE_CONTROLLER_SERVICE_REQUEST_H_
 #define XCE_CONTROLLER_SERVICE_REQUEST_H_
 
@@ -17,21 +18,52 @@ using push::ConnId;
 
 // The operations of client.capnp's Op, with its numbers.
 enum class Ask : uint16_t {
-  kNop, kHello, kJobList, kJobInfo, kJobHist, kWorkerList, kQueueList, kUserList, kResList, kResVal, kClusterConf,
-  kClusterStatus, kJobLog, kJoin, kJobSubmit, kJobCtrl, kQueueCtrl, kHostCtrl, kUpdateResvals, kRunTask, kJobDispatch,
-  kSetPendReason, kSchedAdmin, kMemberCtrl, kNotify, kHeartbeat, kWakeup, kSubscribe, kUnsubscribe, kBackup, kTick,
-  kHostLost, kJobLogData,
+  kNop,
+  kHello,
+  kJobList,
+  kJobInfo,
+  kJobHist,
+  kWorkerList,
+  kQueueList,
+  kUserList,
+  kResList,
+  kResVal,
+  kClusterConf,
+  kClusterStatus,
+  kJobLog,
+  kJoin,
+  kJobSubmit,
+  kJobCtrl,
+  kQueueCtrl,
+  kHostCtrl,
+  kUpdateResvals,
+  kRunTask,
+  kJobDispatch,
+  kSetPendReason,
+  kSchedAdmin,
+  kMemberCtrl,
+  kNotify,
+  kHeartbeat,
+  kWakeup,
+  kSubscribe,
+  kUnsubscribe,
+  kBackup,
+  kTick,
+  kHostLost,
+  kJobLogData,
 };
 inline constexpr int kAsks = 33;
-const char* name_of(Ask ask);                // "jobSubmit", ...
-constexpr bool is_write(Ask ask) {           // becomes a command of the replicated log
-  return (ask >= Ask::kJoin && ask <= Ask::kSetPendReason && ask != Ask::kRunTask) || ask == Ask::kNotify;
+const char* name_of(Ask ask);       // "jobSubmit", ...
+constexpr bool is_write(Ask ask) {  // becomes a command of the replicated log
+  return (ask >= Ask::kJoin && ask <= Ask::kSetPendReason && ask != Ask::kRunTask) ||
+         ask == Ask::kNotify;
 }
-constexpr bool is_read(Ask ask) {            // answered from the state, after a barrier
+constexpr bool is_read(Ask ask) {  // answered from the state, after a barrier
   return ask >= Ask::kJobList && ask <= Ask::kResVal;
 }
-constexpr bool is_one_way(Ask ask) {         // no reply when all is well
-  return ask == Ask::kNotify || ask == Ask::kHeartbeat || ask == Ask::kWakeup || ask == Ask::kJobLogData;
+constexpr bool is_one_way(Ask ask) {  // no reply when all is well
+  return ask == Ask::kNotify || ask == Ask::kHeartbeat || ask == Ask::kWakeup ||
+         ask == Ask::kJobLogData;
 }
 
 struct LogRequest {
@@ -66,8 +98,11 @@ struct Request {
   bool resent = false;
   bool stale_ok = false;
   Ask ask = Ask::kNop;
-  // Of writes an Op; of jobList and jobHist a JobFilter; of jobInfo and subscribe a number; of resVal and schedAdmin a text.
-  std::variant<std::monostate, Op, JobFilter, uint64_t, std::string, LogRequest, LogChunk, MemberControl> what;
+  // Of writes an Op; of jobList and jobHist a JobFilter; of jobInfo and subscribe a number; of
+  // resVal and schedAdmin a text.
+  std::variant<std::monostate, Op, JobFilter, uint64_t, std::string, LogRequest, LogChunk,
+               MemberControl>
+      what;
   std::shared_ptr<const Identity> who;
   std::shared_ptr<push::Flow> flow;
 };

@@ -57,7 +57,8 @@ void Service::fill_refusal(Answer* answer) const {
   }
   switch (role_.role) {
     case NodeRole::kLeader:
-      answer->message = absl::StrCat("node ", self, " was just elected and is catching up; try again");
+      answer->message =
+          absl::StrCat("node ", self, " was just elected and is catching up; try again");
       return;
     case NodeRole::kCandidate:
       answer->message = absl::StrCat("node ", self, " is electing a primary; try again");
@@ -70,8 +71,9 @@ void Service::fill_refusal(Answer* answer) const {
   if (role_.leader != 0 && role_.leader != self &&
       replica_->address_of(role_.leader, &answer->redirect_host, &answer->redirect_port)) {
     answer->status = E_XCE_REDIRECT;
-    answer->message = absl::StrCat("node ", self, " is a standby; the primary is node ", role_.leader, " at ",
-                                   answer->redirect_host, ":", answer->redirect_port);
+    answer->message =
+        absl::StrCat("node ", self, " is a standby; the primary is node ", role_.leader, " at ",
+                     answer->redirect_host, ":", answer->redirect_port);
     return;
   }
   answer->status = E_XCE_NOMASTER;
@@ -85,7 +87,8 @@ void Service::refuse(const Request& request) {
   answer(std::move(refusal));
 }
 
-// ---- hello, subscriptions ----------------------------------------------------------------------------------------------
+// ---- hello, subscriptions -----------------------------------------------------------------------
+// ----------------------------------------------------------------------------------------------
 
 HelloBody Service::hello_body(const Request& request) const {
   HelloBody body;
@@ -102,7 +105,8 @@ HelloBody Service::hello_body(const Request& request) const {
   return body;
 }
 
-// A worker's hello renews the leases of its jobs, so it must be answered by who is still the primary: after a barrier.
+// A worker's hello renews the leases of its jobs, so it must be answered by who is still the
+// primary: after a barrier.
 void Service::hello(const Request& request) {
   if (request.who->role == Role::kWorker)
     read(request);
@@ -126,7 +130,8 @@ void Service::joined(ConnId id) {
   spdlog::info("{} {} joined", name_of(conn->second.who->role), conn->second.who->name);
 }
 
-// ---- writes ------------------------------------------------------------------------------------------------------------
+// ---- writes -------------------------------------------------------------------------------------
+// ------------------------------------------------------------------------------------------------------------
 
 void Service::write(Request request) {
   Command command;
@@ -137,11 +142,13 @@ void Service::write(Request request) {
   command.resent = request.resent;
   command.who = *request.who;
   command.op = std::move(std::get<Op>(request.what));
-  // Identity is the connection's; what the request claims about its sender is only taken from those who speak for others.
+  // Identity is the connection's; what the request claims about its sender is only taken from those
+  // who speak for others.
   if (auto* join = std::get_if<Join>(&command.op)) {
     if (join->role != request.who->role) {
       answer_status(request, E_XCE_INVALID,
-                    absl::StrCat("join as ", name_of(join->role), " on a connection of role ", name_of(request.who->role)));
+                    absl::StrCat("join as ", name_of(join->role), " on a connection of role ",
+                                 name_of(request.who->role)));
       return;
     }
     if (join->role == Role::kWorker) join->host.name = request.who->name;
@@ -154,13 +161,16 @@ void Service::write(Request request) {
       spec->gid = request.who->gid;
     }
   }
-  // A small message may say the same large thing many times over (Cap'n Proto pointers may share their target).
+  // A small message may say the same large thing many times over (Cap'n Proto pointers may share
+  // their target).
   if (const size_t bytes = guess_bytes(command.op); bytes > kMaxWriteBytes) {
-    answer_status(request, E_XCE_INVALID, absl::StrCat(name_of(request.ask), " of ", bytes, " bytes is over the limit of ",
-                                                       kMaxWriteBytes, " bytes: split it"));
+    answer_status(request, E_XCE_INVALID,
+                  absl::StrCat(name_of(request.ask), " of ", bytes, " bytes is over the limit of ",
+                               kMaxWriteBytes, " bytes: split it"));
     return;
   }
-  writes_.add(std::move(command), Waiter{request.conn, request.seq, request.ask, request.deadline_ms});
+  writes_.add(std::move(command),
+              Waiter{request.conn, request.seq, request.ask, request.deadline_ms});
 }
 
 void Service::written(const Waiter& waiter, const Writes::Fate& fate) {
@@ -190,7 +200,8 @@ void Service::written(const Waiter& waiter, const Writes::Fate& fate) {
     case Writes::Fate::kNotApplied:
       if (serving()) {
         reply.status = E_XCE_NOT_READY;
-        reply.message = "the write was not accepted by the log (leadership is being handed over?); try again";
+        reply.message =
+            "the write was not accepted by the log (leadership is being handed over?); try again";
       } else {
         fill_refusal(&reply);
         if (disk_ == "ok") reply.status = E_XCE_STANDBY;
@@ -198,7 +209,8 @@ void Service::written(const Waiter& waiter, const Writes::Fate& fate) {
       break;
     case Writes::Fate::kUnknown:
       reply.status = E_XCE_OUTCOME_UNKNOWN;
-      reply.message = "this node lost the primary role after proposing the write: it may or may not be applied";
+      reply.message =
+          "this node lost the primary role after proposing the write: it may or may not be applied";
       reply.outcome = kUnknown;
       break;
   }
@@ -208,18 +220,20 @@ void Service::written(const Waiter& waiter, const Writes::Fate& fate) {
 void Service::fill_result(const Waiter& waiter, const Result& result, Answer* answer) {
   answer->status = result.status;
   answer->message = result.message;
-  answer->outcome = result.status == 0                           ? kNone
+  answer->outcome = result.status == 0                       ? kNone
                     : result.status == E_XCE_OUTCOME_UNKNOWN ? kUnknown
-                                                              : kNotApplied;
+                                                             : kNotApplied;
   const bool ok = result.status == 0;
   switch (waiter.ask) {
     case Ask::kJoin:
       if (!ok) break;
       joined(waiter.conn);
-      answer->body = JoinedBody{result.revision, result.epoch, result.active, result.outbox_applied};
+      answer->body =
+          JoinedBody{result.revision, result.epoch, result.active, result.outbox_applied};
       break;
     case Ask::kJobSubmit:
-      if (ok || result.status == E_XCE_DUP_JOB) answer->body = SubmittedBody{result.job, result.count, result.existing};
+      if (ok || result.status == E_XCE_DUP_JOB)
+        answer->body = SubmittedBody{result.job, result.count, result.existing};
       break;
     case Ask::kJobCtrl:
     case Ask::kSetPendReason:
@@ -232,7 +246,8 @@ void Service::fill_result(const Waiter& waiter, const Result& result, Answer* an
   }
 }
 
-// ---- reads -------------------------------------------------------------------------------------------------------------
+// ---- reads --------------------------------------------------------------------------------------
+// -------------------------------------------------------------------------------------------------------------
 
 void Service::read(Request request) { barrier_reads_.push_back(std::move(request)); }
 
@@ -298,11 +313,13 @@ void Service::cluster(const Request& request) {
 void Service::transfer(const Request& request) {
   const auto& member = std::get<MemberControl>(request.what);
   if (member.action != MemberControl::kTransfer) {
-    answer_status(request, E_XCE_INVALID, absl::StrCat("changing the members is not supported by version ", kVersion));
+    answer_status(request, E_XCE_INVALID,
+                  absl::StrCat("changing the members is not supported by version ", kVersion));
     return;
   }
   if (request.who->uid != 0 && request.who->uid != options_.operator_uid) {
-    answer_status(request, E_XCE_PERM, "only root and the user that runs the controller may hand over the primary role");
+    answer_status(request, E_XCE_PERM,
+                  "only root and the user that runs the controller may hand over the primary role");
     return;
   }
   std::string host;
@@ -316,11 +333,13 @@ void Service::transfer(const Request& request) {
     if (done)
       answer(answer_to(request));
     else
-      answer_status(request, E_XCE_BUSY, "no other node could take the primary role now; see 'xce cluster status'");
+      answer_status(request, E_XCE_BUSY,
+                    "no other node could take the primary role now; see 'xce cluster status'");
   });
 }
 
-// ---- a job's output ----------------------------------------------------------------------------------------------------
+// ---- a job's output -----------------------------------------------------------------------------
+// ----------------------------------------------------------------------------------------------------
 
 void Service::ask_worker(const Request& request) {
   const auto& what = std::get<LogRequest>(request.what);
@@ -330,26 +349,34 @@ void Service::ask_worker(const Request& request) {
     return;
   }
   if (!may_see(*job, *request.who)) {
-    answer_status(request, E_XCE_PERM, absl::StrCat("job ", what.job, " is ", job->spec.user, "'s"));
+    answer_status(request, E_XCE_PERM,
+                  absl::StrCat("job ", what.job, " is ", job->spec.user, "'s"));
     return;
   }
   if (job->allocs.empty()) {
     answer_status(request, E_XCE_NOENT,
-                  absl::StrCat("job ", what.job, " has not run yet (it is ", name_of(job->state), "): it has no output"));
+                  absl::StrCat("job ", what.job, " has not run yet (it is ", name_of(job->state),
+                               "): it has no output"));
     return;
   }
   const std::string& host = job->allocs.front().host;
-  const std::string& file = what.stream == Stream::kStderr && !job->stderr_file.empty() ? job->stderr_file : job->stdout_file;
-  const std::string where = absl::StrCat(file.empty() ? "the file that its -o option names" : file, " on host ", host);
+  const std::string& file = what.stream == Stream::kStderr && !job->stderr_file.empty()
+                                ? job->stderr_file
+                                : job->stdout_file;
+  const std::string where =
+      absl::StrCat(file.empty() ? "the file that its -o option names" : file, " on host ", host);
   const ConnId worker = serving() ? hub_.worker_of(host) : 0;
   if (worker == 0) {
-    answer_status(request, E_XCE_NOENT,
-                  absl::StrCat("the worker of host ", host, " is not connected; the output is in ", where));
+    answer_status(
+        request, E_XCE_NOENT,
+        absl::StrCat("the worker of host ", host, " is not connected; the output is in ", where));
     return;
   }
-  LogQuestion question{request.conn, request.seq, host, where, clock_.monotonic_us() / 1000 + options_.log_query_ms};
+  LogQuestion question{request.conn, request.seq, host, where,
+                       clock_.monotonic_us() / 1000 + options_.log_query_ms};
   const uint32_t limit = what.limit == 0 || what.limit > kMaxLogBytes ? kMaxLogBytes : what.limit;
-  hub_.send(worker, push::LogQuery{log_queries_.add(std::move(question)), what.job, what.stream, what.offset, limit});
+  hub_.send(worker, push::LogQuery{log_queries_.add(std::move(question)), what.job, what.stream,
+                                   what.offset, limit});
 }
 
 void Service::worker_answered(const Request& request) {

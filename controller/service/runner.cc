@@ -15,7 +15,8 @@ Service::Clock Runner::clock() {
   clock.monotonic_us = [] { return uv_hrtime() / 1000; };
   clock.wall_ms = [] {
     using std::chrono::duration_cast, std::chrono::milliseconds, std::chrono::system_clock;
-    return static_cast<int64_t>(duration_cast<milliseconds>(system_clock::now().time_since_epoch()).count());
+    return static_cast<int64_t>(
+        duration_cast<milliseconds>(system_clock::now().time_since_epoch()).count());
   };
   return clock;
 }
@@ -27,7 +28,9 @@ Runner::Runner(uv_loop_t* loop, Service* service) : service_(service) {
   uv_timer_init(loop, &ticker_);
   before_wait_.data = more_.data = ticker_.data = this;
   uv_prepare_start(&before_wait_, [](uv_prepare_t* p) { static_cast<Runner*>(p->data)->turn(); });
-  uv_timer_start(&ticker_, [](uv_timer_t* t) { static_cast<Runner*>(t->data)->service_->tick(); }, kTickMs, kTickMs);
+  uv_timer_start(
+      &ticker_, [](uv_timer_t* t) { static_cast<Runner*>(t->data)->service_->tick(); }, kTickMs,
+      kTickMs);
 }
 
 void Runner::turn() {

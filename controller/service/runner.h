@@ -1,5 +1,5 @@
-// Drives a Service on a libuv loop: its mailbox, its turns, its ticks. Thread: the loop's, which is the consensus thread; post()
-// from any thread.
+// Drives a Service on a libuv loop: its mailbox, its turns, its ticks. Thread: the loop's, which is
+// the consensus thread; post() from any thread.
 #ifndef XCE_CONTROLLER_SERVICE_RUNNER_H_
 #define XCE_CONTROLLER_SERVICE_RUNNER_H_
 
@@ -29,7 +29,7 @@ class Runner {
   Service* const service_;
   Mailbox<Inbound> mailbox_;
   uv_prepare_t before_wait_;
-  uv_idle_t more_;     // runs while there is more to do at once: the loop then does not wait
+  uv_idle_t more_;  // runs while there is more to do at once: the loop then does not wait
   uv_timer_t ticker_;
   bool closed_ = false;
 };

@@ -13,7 +13,8 @@
 
 namespace xce::service {
 
-Service::Service(ServiceOptions options, Clock clock, state::State* state, Replica* replica, Outlet outlet)
+Service::Service(ServiceOptions options, Clock clock, state::State* state, Replica* replica,
+                 Outlet outlet)
     : options_(std::move(options)),
       clock_(std::move(clock)),
       state_(state),
@@ -21,8 +22,11 @@ Service::Service(ServiceOptions options, Clock clock, state::State* state, Repli
       outlet_(std::move(outlet)),
       hub_(options_.hub),
       writes_(
-          replica, [this](const Waiter& waiter, const Writes::Fate& fate) { written(waiter, fate); },
-          [this](Index index) -> const std::vector<Result>& { return index == results_index_ ? results_ : no_results_; }),
+          replica,
+          [this](const Waiter& waiter, const Writes::Fate& fate) { written(waiter, fate); },
+          [this](Index index) -> const std::vector<Result>& {
+            return index == results_index_ ? results_ : no_results_;
+          }),
       liveness_(options_.host_grace_ms),
       log_queries_(options_.first_query_id),
       started_us_(clock_.monotonic_us()),
@@ -30,13 +34,15 @@ Service::Service(ServiceOptions options, Clock clock, state::State* state, Repli
   hub_.restored(state_->applied());
 }
 
-// ---- what comes in -----------------------------------------------------------------------------------------------------
+// ---- what comes in ------------------------------------------------------------------------------
+// -----------------------------------------------------------------------------------------------------
 
 void Service::take(std::vector<Inbound> batch) {
   for (Inbound& each : batch) {
     if (auto* request = std::get_if<Request>(&each)) take_request(std::move(*request));
     if (const auto* gone = std::get_if<Closed>(&each)) closed(gone->conn);
-    if (auto* peer = std::get_if<PeerConnection>(&each)) replica_->adopt_peer(peer->fd, std::move(peer->already_read));
+    if (auto* peer = std::get_if<PeerConnection>(&each))
+      replica_->adopt_peer(peer->fd, std::move(peer->already_read));
   }
 }
 
@@ -73,7 +79,8 @@ void Service::take_request(Request request) {
 }
 
 void Service::serve(Request request) {
-  if (request.who->role == Role::kWorker) liveness_.heard(request.who->name, clock_.monotonic_us() / 1000);
+  if (request.who->role == Role::kWorker)
+    liveness_.heard(request.who->name, clock_.monotonic_us() / 1000);
   switch (request.ask) {
     case Ask::kNop: answer(answer_to(request)); return;
     case Ask::kHeartbeat: return;
@@ -88,7 +95,8 @@ void Service::serve(Request request) {
     case Ask::kMemberCtrl: transfer(request); return;
     case Ask::kRunTask:
     case Ask::kBackup:
-      answer_status(request, E_XCE_INVALID, absl::StrCat(name_of(request.ask), " is not supported by version ", kVersion));
+      answer_status(request, E_XCE_INVALID,
+                    absl::StrCat(name_of(request.ask), " is not supported by version ", kVersion));
       return;
     default: break;
   }
@@ -103,8 +111,10 @@ void Service::apply(Index index, std::string_view bytes) {
   try {
     entry = wire::decode_entry(bytes);
   } catch (const wire::CodecError& error) {
-    spdlog::critical("log entry {} cannot be read: {}. Nothing was changed; the log or this version is at fault.", index,
-                     error.what());
+    spdlog::critical(
+        "log entry {} cannot be read: {}. Nothing was changed; the log or this version is at "
+        "fault.",
+        index, error.what());
     std::abort();  // going on would make this node's state differ from the others'
   }
   state::Applied applied = state_->apply(index, entry);
@@ -119,7 +129,8 @@ void Service::give_up_hosts(const std::vector<Event>& events) {
   for (const Event& event : events) {
     const auto* host = std::get_if<Host>(&event);
     const auto* removed = std::get_if<HostRemoved>(&event);
-    const bool gone = removed != nullptr || (host != nullptr && host->state >= HostState::kUnreachable);
+    const bool gone =
+        removed != nullptr || (host != nullptr && host->state >= HostState::kUnreachable);
     if (!gone) continue;
     const std::string& name = removed != nullptr ? removed->name : host->attrs.name;
     const ConnId conn = hub_.worker_of(name);
@@ -128,7 +139,8 @@ void Service::give_up_hosts(const std::vector<Event>& events) {
   }
 }
 
-// ---- role --------------------------------------------------------------------------------------------------------------
+// ---- role ---------------------------------------------------------------------------------------
+// --------------------------------------------------------------------------------------------------------------
 
 void Service::role_changed(const RoleView& role) {
   const bool was_serving = serving();
@@ -138,7 +150,8 @@ void Service::role_changed(const RoleView& role) {
   if (role.leader == 0 && before.leader != 0) leaderless_since_ms_ = now_ms;
   if (role.leader != 0 && (before.leader != role.leader || before.term != role.term)) {
     last_election_ms_ = clock_.wall_ms();
-    last_election_took_ms_ = leaderless_since_ms_ == 0 ? 0 : static_cast<int64_t>(now_ms - leaderless_since_ms_);
+    last_election_took_ms_ =
+        leaderless_since_ms_ == 0 ? 0 : static_cast<int64_t>(now_ms - leaderless_since_ms_);
     leaderless_since_ms_ = 0;
     spdlog::info("term {}: node {} leads", role.term, role.leader);
   }
@@ -146,7 +159,8 @@ void Service::role_changed(const RoleView& role) {
     liveness_.restart(now_ms);
     last_tick_ms_ = scheduler_seen_ms_ = now_ms;
     scheduler_gone_ = false;
-    spdlog::info("this node is the primary, in term {}, applied up to {}", role.term, state_->applied());
+    spdlog::info("this node is the primary, in term {}, applied up to {}", role.term,
+                 state_->applied());
   }
   if (was_serving && !serving()) {
     spdlog::warn("this node is no longer the primary");
@@ -177,7 +191,8 @@ void Service::failed(std::string why) {
   role_changed(role);
 }
 
-// ---- turns and time ----------------------------------------------------------------------------------------------------
+// ---- turns and time -----------------------------------------------------------------------------
+// ----------------------------------------------------------------------------------------------------
 
 bool Service::turn() {
   const uint64_t begin_us = clock_.monotonic_us();
@@ -201,7 +216,8 @@ bool Service::turn() {
   for (push::Delivery& delivery : out.deliveries) outgoing_.emplace_back(std::move(delivery));
   for (ConnId conn : out.finished) outgoing_.emplace_back(CloseConn{conn, true, ""});
   for (ConnId conn : out.too_slow)
-    outgoing_.emplace_back(CloseConn{conn, false, "it reads events more slowly than they come; it must take the state anew"});
+    outgoing_.emplace_back(CloseConn{
+        conn, false, "it reads events more slowly than they come; it must take the state anew"});
   if (!outgoing_.empty()) outlet_(std::exchange(outgoing_, {}));
   return !ready_reads_.empty();
 }
@@ -213,8 +229,8 @@ void Service::tick() {
     late.conn = question.asker;
     late.seq = question.seq;
     late.status = E_XCE_BUSY;
-    late.message = absl::StrCat("the worker did not answer within ", options_.log_query_ms, " ms; the output is in ",
-                                question.where);
+    late.message = absl::StrCat("the worker did not answer within ", options_.log_query_ms,
+                                " ms; the output is in ", question.where);
     late.term = role_.term;
     late.index = state_->applied();
     late.cluster_id = replica_->cluster_id();
@@ -232,20 +248,24 @@ void Service::tick() {
   }
 }
 
-// The state knows who scheduled last, not whether it lives. Schedulers that stand by hear of its absence and take over by joining.
+// The state knows who scheduled last, not whether it lives. Schedulers that stand by hear of its
+// absence and take over by joining.
 void Service::watch_scheduler(uint64_t now_ms) {
   const state::State::Scheduler& active = state_->scheduler();
   if (active.epoch == 0) return;
   for (const auto& [id, conn] : conns_) {
-    if (conn.who->role != Role::kScheduler || conn.client != active.client || !hub_.subscribed(id)) continue;
+    if (conn.who->role != Role::kScheduler || conn.client != active.client || !hub_.subscribed(id))
+      continue;
     scheduler_seen_ms_ = now_ms;
     scheduler_gone_ = false;
     return;
   }
   if (scheduler_gone_ || now_ms - scheduler_seen_ms_ < options_.scheduler_grace_ms) return;
   scheduler_gone_ = true;
-  spdlog::warn("scheduler {} is gone: jobs wait until it comes back or another one takes over", active.name);
-  hub_.to_schedulers(std::make_shared<const Event>(SchedulerChanged{active.epoch, active.client, ""}));
+  spdlog::warn("scheduler {} is gone: jobs wait until it comes back or another one takes over",
+               active.name);
+  hub_.to_schedulers(
+      std::make_shared<const Event>(SchedulerChanged{active.epoch, active.client, ""}));
 }
 
 void Service::propose_own(Op op) {

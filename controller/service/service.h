@@ -1,7 +1,9 @@
-// The service: what a controller does with each request, and with each change of its role. Requests come in as values from the
-// client I/O thread; answers and pushes leave as values. It stands between the connections, the replicated log and the state.
+// The service: what a controller does with each request, and with each change of its role. Requests
+// come in as values from the client I/O thread; answers and pushes leave as values. It stands
+// between the connections, the replicated log and the state.
 //
-// Thread: the consensus thread; no I/O and no clock of its own (runner.h drives it), so that tests can.
+// Thread: the consensus thread; no I/O and no clock of its own (runner.h drives it), so that tests
+// can.
 //
 // A request's way: take() -> not the primary: refuse(), with the way to the primary
 //                         -> write: Writes -> Replica::propose -> apply() -> the result
@@ -32,13 +34,14 @@ namespace xce::service {
 
 struct ServiceOptions {
   uint64_t node_id = 1;
-  uint64_t host_grace_ms = 10000;    // a host unheard of for so long is given up
-  uint64_t log_query_ms = 5000;      // a worker's time to answer for a job's output
-  uint64_t scheduler_grace_ms = 1500;  // the active scheduler may be away for so long before the others hear of it
-  uint64_t tick_ms = 60000;          // an entry that lets time pass, while there are sessions
-  uint64_t read_budget_us = 4000;    // of one turn, for reads
+  uint64_t host_grace_ms = 10000;  // a host unheard of for so long is given up
+  uint64_t log_query_ms = 5000;    // a worker's time to answer for a job's output
+  uint64_t scheduler_grace_ms =
+      1500;  // the active scheduler may be away for so long before the others hear of it
+  uint64_t tick_ms = 60000;        // an entry that lets time pass, while there are sessions
+  uint64_t read_budget_us = 4000;  // of one turn, for reads
   uint64_t first_query_id = 1;
-  uint32_t operator_uid = 0;         // may control the membership, as root may
+  uint32_t operator_uid = 0;  // may control the membership, as root may
   push::HubOptions hub;
 };
 
@@ -51,20 +54,26 @@ class Service {
   using Outlet = std::function<void(std::vector<Outgoing>)>;
 
   // All must outlive it.
-  Service(ServiceOptions options, Clock clock, state::State* state, Replica* replica, Outlet outlet);
+  Service(ServiceOptions options, Clock clock, state::State* state, Replica* replica,
+          Outlet outlet);
 
   void take(std::vector<Inbound> batch);
-  // Applies an entry of the log (of an empty or foreign kind: not at all). Aborts on an entry that cannot be read.
+  // Applies an entry of the log (of an empty or foreign kind: not at all). Aborts on an entry that
+  // cannot be read.
   void apply(Index index, std::string_view entry);
   void role_changed(const RoleView& role);
-  // The disk or the log failed: nothing is served from now on but the cluster's status, which says why.
+  // The disk or the log failed: nothing is served from now on but the cluster's status, which says
+  // why.
   void failed(std::string why);
-  // Proposes, asks for barriers, answers, pushes. To be called before the loop waits; true: call again soon.
+  // Proposes, asks for barriers, answers, pushes. To be called before the loop waits; true: call
+  // again soon.
   bool turn();
   // Time passes: hosts, log questions, ticks. To be called a few times a second.
   void tick();
   // Nothing that a client waits for is under way.
-  bool idle() const { return writes_.idle() && barrier_reads_.empty() && waiting_reads_ == 0 && ready_reads_.empty(); }
+  bool idle() const {
+    return writes_.idle() && barrier_reads_.empty() && waiting_reads_ == 0 && ready_reads_.empty();
+  }
   bool serving() const { return role_.role == NodeRole::kLeader && role_.ready && disk_ == "ok"; }
   // Every subscriber is told to look elsewhere (a shutdown).
   void end_pushes() { hub_.end_all(); }
@@ -119,15 +128,15 @@ class Service {
   std::vector<Request> barrier_reads_;      // came since the last barrier was asked for
   size_t waiting_reads_ = 0;                // behind a barrier under way
   std::deque<Request> ready_reads_;
-  std::vector<Outgoing> outgoing_;          // of this turn
+  std::vector<Outgoing> outgoing_;  // of this turn
   Index results_index_ = 0;
-  std::vector<Result> results_;             // of the entry at results_index_
+  std::vector<Result> results_;  // of the entry at results_index_
   std::vector<Result> no_results_;
   uint64_t started_us_ = 0;
   uint64_t last_tick_ms_ = 0;
-  uint64_t scheduler_seen_ms_ = 0;          // the active one was connected; soft state of the primary
+  uint64_t scheduler_seen_ms_ = 0;  // the active one was connected; soft state of the primary
   bool scheduler_gone_ = false;
-  uint64_t leaderless_since_ms_ = 0;        // 0: a leader is known
+  uint64_t leaderless_since_ms_ = 0;  // 0: a leader is known
   int64_t last_election_ms_ = 0, last_election_took_ms_ = 0;
 };
 

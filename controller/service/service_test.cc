@@ -1,4 +1,5 @@
-// The service over a real socket against a fake log: roles, barriers, results, pushes, loss of the role.
+// The service over a real socket against a fake log: roles, barriers, results, pushes, loss of the
+// role.
 #include "controller/service/service.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +19,8 @@ using Request = wire::Request::Builder;
 void job_list(Request request) { request.initOp().initJobList(); }
 
 // Dispatches a job to a host as the active scheduler.
-void dispatch(TestClient* scheduler, uint64_t epoch, uint64_t job, const std::string& host, uint64_t op_seq) {
+void dispatch(TestClient* scheduler, uint64_t epoch, uint64_t job, const std::string& host,
+              uint64_t op_seq) {
   auto answer = scheduler->call([&](Request r) {
     r.setOpSeq(op_seq);
     auto dispatches = r.initOp().initJobDispatch();
@@ -123,7 +125,9 @@ TEST(Service, AReadWaitsForItsBarrier) {
   auto answer = client.reply(seq);
   ASSERT_NE(answer, nullptr);
   ASSERT_EQ(answer->reply().getBody().getJobs().getJobs().size(), 1u);
-  EXPECT_EQ(std::string(answer->reply().getBody().getJobs().getJobs()[0].getSpec().getName().cStr()), "first");
+  EXPECT_EQ(
+      std::string(answer->reply().getBody().getJobs().getJobs()[0].getSpec().getName().cStr()),
+      "first");
 }
 
 TEST(Service, WritesOfOneTurnShareAnEntry) {
@@ -139,7 +143,8 @@ TEST(Service, WritesOfOneTurnShareAnEntry) {
         spec.setCpus(1);
         spec.initArgs(1).set(0, "true");
       }));
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));  // for the I/O thread to take them in
+    std::this_thread::sleep_for(
+        std::chrono::milliseconds(100));  // for the I/O thread to take them in
   });
   std::set<uint64_t> jobs;
   for (uint64_t seq : seqs) {
@@ -206,12 +211,14 @@ TEST(Service, AFailedDiskStopsServiceAndIsTold) {
   EXPECT_EQ(read->reply().getStatus(), E_XCE_NOT_READY);
   EXPECT_NE(std::string(read->reply().getMessage().cStr()).find("/data/log/7"), std::string::npos);
   auto status = client.call([](Request r) { r.initOp().setClusterStatus(); });
-  EXPECT_NE(std::string(status->reply().getBody().getCluster().getDisk().cStr()).find("No space"), std::string::npos);
+  EXPECT_NE(std::string(status->reply().getBody().getCluster().getDisk().cStr()).find("No space"),
+            std::string::npos);
 }
 
 TEST(Service, AWorkerHearsOnlyOfItsOwnJobs) {
   Harness harness;
-  TestClient one(harness.port()), two(harness.port()), scheduler(harness.port()), user(harness.port());
+  TestClient one(harness.port()), two(harness.port()), scheduler(harness.port()),
+      user(harness.port());
   ASSERT_EQ(one.hello(Role::kWorker, "h1"), 0);
   ASSERT_EQ(two.hello(Role::kWorker, "h2"), 0);
   ASSERT_EQ(one.join(Role::kWorker)->reply().getStatus(), 0);
@@ -225,15 +232,16 @@ TEST(Service, AWorkerHearsOnlyOfItsOwnJobs) {
   const uint64_t b = user.submit("b")->reply().getBody().getSubmitted().getJobId();
   dispatch(&scheduler, epoch, b, "h2", 10);
   dispatch(&scheduler, epoch, a, "h1", 11);
-  const auto first_job = [](TestClient* client) {  // id of the first job pushed; its command must be there
-    while (auto push = client->push())
-      for (auto event : push->push().getEvents())
-        if (event.isJob()) {
-          EXPECT_EQ(event.getJob().getSpec().getArgs().size(), 1u);
-          return event.getJob().getId();
-        }
-    return uint64_t{0};
-  };
+  const auto first_job =
+      [](TestClient* client) {  // id of the first job pushed; its command must be there
+        while (auto push = client->push())
+          for (auto event : push->push().getEvents())
+            if (event.isJob()) {
+              EXPECT_EQ(event.getJob().getSpec().getArgs().size(), 1u);
+              return event.getJob().getId();
+            }
+        return uint64_t{0};
+      };
   EXPECT_EQ(first_job(&one), a);
   EXPECT_EQ(first_job(&two), b);
   std::set<uint64_t> seen;  // the scheduler hears of both, without their commands
@@ -327,10 +335,14 @@ TEST(Service, AStandbySchedulerHearsThatTheActiveOneIsGone) {
       if (event.isScheduler()) last = event.getScheduler().getName().cStr();
   }
   EXPECT_EQ(active(), "");
-  EXPECT_EQ(standby.call([](Request r) {  // joins again, as a new operation
-                     r.setOpSeq(50);
-                     r.initOp().initJoin().setRole(wire::Role::SCHEDULER);
-                   })->reply().getStatus(), 0);
+  EXPECT_EQ(standby
+                .call([](Request r) {  // joins again, as a new operation
+                  r.setOpSeq(50);
+                  r.initOp().initJoin().setRole(wire::Role::SCHEDULER);
+                })
+                ->reply()
+                .getStatus(),
+            0);
   EXPECT_TRUE(harness.eventually([&] { return harness.state().scheduler().name == "old"; }));
 }
 
@@ -369,7 +381,10 @@ TEST(Service, SubscriptionsResumeOrTellOfTheGap) {
   for (int i = 0; i < 8; ++i) ASSERT_EQ(user.submit("j")->reply().getStatus(), 0);
   const auto first = [&](uint64_t from, TestClient* client) {
     EXPECT_EQ(client->hello(Role::kApiserver, "api"), 0);
-    EXPECT_EQ(client->call([from](Request r) { r.initOp().initSubscribe().setFromRevision(from); })->reply().getStatus(), 0);
+    EXPECT_EQ(client->call([from](Request r) { r.initOp().initSubscribe().setFromRevision(from); })
+                  ->reply()
+                  .getStatus(),
+              0);
     return client->push();
   };
   TestClient near(harness.port()), far(harness.port());

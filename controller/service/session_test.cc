@@ -1,4 +1,5 @@
-// Sessions over a real socket against a fake log: who may say what, when answers come, what is pushed to whom.
+// Sessions over a real socket against a fake log: who may say what, when answers come, what is
+// pushed to whom.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -45,7 +46,8 @@ TEST(Session, AConnectionKeepsItsIdentity) {
   Harness harness;
   TestClient client(harness.port());
   ASSERT_EQ(client.hello(Role::kUser), 0);
-  auto answer = client.call([](Request r) { r.initOp().initHello().setRole(wire::Role::SCHEDULER); });
+  auto answer =
+      client.call([](Request r) { r.initOp().initHello().setRole(wire::Role::SCHEDULER); });
   ASSERT_NE(answer, nullptr);
   EXPECT_EQ(answer->reply().getStatus(), E_XCE_AUTH);
   EXPECT_EQ(client.call(job_list)->reply().getStatus(), 0);  // and stays usable
@@ -101,7 +103,8 @@ TEST(Session, LimitsOfARequestAreNamed) {
   Harness harness;
   TestClient client(harness.port());
   ASSERT_TRUE(client.send_preamble());
-  const uint64_t seq = client.send([](Request r) { r.initOp().initHello().setName(std::string(20000, 'n')); });
+  const uint64_t seq =
+      client.send([](Request r) { r.initOp().initHello().setName(std::string(20000, 'n')); });
   ASSERT_NE(seq, 0u);
   auto answer = client.receive();
   ASSERT_NE(answer, nullptr);
@@ -119,7 +122,8 @@ TEST(Session, AfterHelloLargerRequestsAreWelcome) {
     auto spec = r.initOp().initJobSubmit();
     spec.setCpus(1);
     const std::string script = "#!/bin/sh\n" + std::string(200000, '#');
-    spec.setScript(capnp::Data::Reader(reinterpret_cast<const uint8_t*>(script.data()), script.size()));
+    spec.setScript(
+        capnp::Data::Reader(reinterpret_cast<const uint8_t*>(script.data()), script.size()));
   });
   ASSERT_NE(answer, nullptr);
   EXPECT_EQ(answer->reply().getStatus(), 0) << answer->reply().getMessage().cStr();
@@ -183,7 +187,8 @@ TEST(Session, RolesMayDoOnlyWhatTheyNeed) {
   EXPECT_NE(user.join(Role::kWorker)->reply().getStatus(), 0);
 }
 
-// Requests with random bytes changed: whatever becomes of their connections, the controller goes on.
+// Requests with random bytes changed: whatever becomes of their connections, the controller goes
+// on.
 TEST(Session, DamagedRequestsHurtOnlyTheirConnection) {
   Harness harness;
   std::mt19937 random(7);
@@ -207,7 +212,8 @@ TEST(Session, DamagedRequestsHurtOnlyTheirConnection) {
       request.initOp().initQueueCtrl().initQueue().setName("q");
     }
     std::string payload = wire::flatten(message);
-    for (unsigned changes = 1 + random() % 6; changes > 0; --changes) payload[random() % payload.size()] ^= 1 << random() % 8;
+    for (unsigned changes = 1 + random() % 6; changes > 0; --changes)
+      payload[random() % payload.size()] ^= 1 << random() % 8;
     std::string frame;
     net::append_frame(payload, &frame);
     ASSERT_TRUE(client.send_raw(frame));
@@ -217,12 +223,14 @@ TEST(Session, DamagedRequestsHurtOnlyTheirConnection) {
   EXPECT_EQ(client.submit("well")->reply().getStatus(), 0);
 }
 
-// A message may point to one large text many times over: what it unfolds to counts, not what it weighs.
+// A message may point to one large text many times over: what it unfolds to counts, not what it
+// weighs.
 TEST(Session, AMessageThatUnfoldsToTooMuchIsRefused) {
   Harness harness;
   TestClient client(harness.port());
   ASSERT_EQ(client.hello(Role::kUser), 0);
-  for (const unsigned times : {5u, 50u}) {  // over the limit of a write; over the limit of what is read of a message
+  for (const unsigned times :
+       {5u, 50u}) {  // over the limit of a write; over the limit of what is read of a message
     capnp::MallocMessageBuilder message(1 << 20);  // one segment
     auto request = message.initRoot<wire::Request>();
     request.setSeq(times);
@@ -234,11 +242,13 @@ TEST(Session, AMessageThatUnfoldsToTooMuchIsRefused) {
     const std::string payload = wire::flatten(message);
     std::vector<uint64_t> words(payload.size() / 8);
     std::memcpy(words.data(), payload.data(), payload.size());
-    const uint32_t high = static_cast<uint32_t>((text.size() + 1) << 3 | 2);  // a list pointer to that many bytes
+    const uint32_t high =
+        static_cast<uint32_t>((text.size() + 1) << 3 | 2);  // a list pointer to that many bytes
     size_t first = 0;
     while (first < words.size() && words[first] >> 32 != high) ++first;
     ASSERT_LT(first + times, words.size());
-    for (unsigned i = 1; i < times; ++i) words[first + i] = words[first] - (uint64_t{i} << 2);  // nearer by i words
+    for (unsigned i = 1; i < times; ++i)
+      words[first + i] = words[first] - (uint64_t{i} << 2);  // nearer by i words
     std::string frame;
     net::append_frame({reinterpret_cast<const char*>(words.data()), words.size() * 8}, &frame);
     ASSERT_TRUE(client.send_raw(frame));

@@ -14,16 +14,20 @@ namespace {
 
 using OpReader = wire::Op::Reader;
 
-static_assert(static_cast<int>(wire::Op::JOB_LOG_DATA) == static_cast<int>(Ask::kJobLogData), "Ask has Op's numbers");
-static_assert(static_cast<int>(wire::Op::JOIN) == static_cast<int>(Ask::kJoin), "Ask has Op's numbers");
-static_assert(static_cast<int>(wire::Op::NOTIFY) == static_cast<int>(Ask::kNotify), "Ask has Op's numbers");
+static_assert(static_cast<int>(wire::Op::JOB_LOG_DATA) == static_cast<int>(Ask::kJobLogData),
+              "Ask has Op's numbers");
+static_assert(static_cast<int>(wire::Op::JOIN) == static_cast<int>(Ask::kJoin),
+              "Ask has Op's numbers");
+static_assert(static_cast<int>(wire::Op::NOTIFY) == static_cast<int>(Ask::kNotify),
+              "Ask has Op's numbers");
 
 constexpr uint32_t kRoles = 6;
 
 std::string text(capnp::Text::Reader from) { return std::string(from.begin(), from.size()); }
 
 absl::Status read_hello(wire::Hello::Reader from, Decoded* out) {
-  if (static_cast<uint32_t>(from.getRole()) >= kRoles) return absl::InvalidArgumentError("hello with an unknown role");
+  if (static_cast<uint32_t>(from.getRole()) >= kRoles)
+    return absl::InvalidArgumentError("hello with an unknown role");
   out->hello.role = static_cast<Role>(from.getRole());
   out->hello.name = text(from.getName());
   out->hello.user = text(from.getUser());
@@ -50,19 +54,23 @@ LogChunk read_chunk(wire::LogChunk::Reader from) {
 }
 
 MemberControl read_member(wire::MemberCtrl::Reader from) {
-  if (static_cast<uint32_t>(from.getAction()) > 3) throw wire::CodecError("unknown membership action");
-  return {static_cast<MemberControl::Action>(from.getAction()), from.getNodeId(), text(from.getHost()), from.getPort()};
+  if (static_cast<uint32_t>(from.getAction()) > 3)
+    throw wire::CodecError("unknown membership action");
+  return {static_cast<MemberControl::Action>(from.getAction()), from.getNodeId(),
+          text(from.getHost()), from.getPort()};
 }
 
 absl::Status read_what(OpReader op, size_t bytes, Decoded* out) {
   Request& request = out->request;
   if (op.which() > wire::Op::JOB_LOG_DATA)
-    return absl::InvalidArgumentError("this operation is newer than this controller; upgrade it or use another");
+    return absl::InvalidArgumentError(
+        "this operation is newer than this controller; upgrade it or use another");
   request.ask = static_cast<Ask>(op.which());
   switch (request.ask) {
     case Ask::kTick:
     case Ask::kHostLost:
-      return absl::InvalidArgumentError(absl::StrCat("operation ", name_of(request.ask), " is the primary's own"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("operation ", name_of(request.ask), " is the primary's own"));
     case Ask::kHello: return read_hello(op.getHello(), out);
     case Ask::kJobList: request.what = wire::read_filter(op.getJobList()); break;
     case Ask::kJobHist: request.what = wire::read_filter(op.getJobHist()); break;
@@ -75,8 +83,9 @@ absl::Status read_what(OpReader op, size_t bytes, Decoded* out) {
     case Ask::kSubscribe: request.what = uint64_t{op.getSubscribe().getFromRevision()}; break;
     case Ask::kJobSubmit:
       if (bytes > kMaxSubmitBytes)
-        return absl::InvalidArgumentError(absl::StrCat("submission of ", bytes, " bytes is over the limit of ",
-                                                       kMaxSubmitBytes, " bytes: shorten the script or the environment"));
+        return absl::InvalidArgumentError(
+            absl::StrCat("submission of ", bytes, " bytes is over the limit of ", kMaxSubmitBytes,
+                         " bytes: shorten the script or the environment"));
       request.what = wire::read_op(op);
       break;
     default:
@@ -85,7 +94,8 @@ absl::Status read_what(OpReader op, size_t bytes, Decoded* out) {
   return absl::OkStatus();
 }
 
-// ---- replies -----------------------------------------------------------------------------------------------------------
+// ---- replies ------------------------------------------------------------------------------------
+// -----------------------------------------------------------------------------------------------------------
 
 void write_nodes(const std::vector<NodeView>& from, capnp::List<wire::Node>::Builder to) {
   for (size_t i = 0; i < from.size(); ++i) {
@@ -118,7 +128,8 @@ struct BodyWriter {
     auto page = to.initJobs();
     auto jobs = page.initJobs(from.jobs.size());
     for (size_t i = 0; i < from.jobs.size(); ++i)
-      wire::write_job(from.jobs[i], from.full ? wire::Detail::kFull : wire::Detail::kSummary, jobs[i]);
+      wire::write_job(from.jobs[i], from.full ? wire::Detail::kFull : wire::Detail::kSummary,
+                      jobs[i]);
     page.setNextAfterId(from.next_after_id);
     page.setTotal(from.total);
   }
@@ -180,7 +191,8 @@ struct BodyWriter {
     auto log = to.initLog();
     log.setQueryId(from.query_id);
     log.setStatus(from.status);
-    log.setData(capnp::Data::Reader(reinterpret_cast<const uint8_t*>(from.data.data()), from.data.size()));
+    log.setData(
+        capnp::Data::Reader(reinterpret_cast<const uint8_t*>(from.data.data()), from.data.size()));
     log.setOffset(from.offset);
     log.setEof(from.eof);
     log.setMessage(from.message);
@@ -222,7 +234,8 @@ std::string encode_reply(const Answer& answer) {
   return wire::flatten(message);
 }
 
-// ---- pushes ------------------------------------------------------------------------------------------------------------
+// ---- pushes -------------------------------------------------------------------------------------
+// ------------------------------------------------------------------------------------------------------------
 
 struct ItemWriter {
   wire::Detail detail;
@@ -248,7 +261,8 @@ absl::Status decode_request(const std::vector<uint64_t>& payload, Decoded* out) 
   try {
     const size_t bytes = payload.size() * 8;
     capnp::FlatArrayMessageReader message(
-        kj::arrayPtr(reinterpret_cast<const capnp::word*>(payload.data()), payload.size()), wire::reader_options(bytes));
+        kj::arrayPtr(reinterpret_cast<const capnp::word*>(payload.data()), payload.size()),
+        wire::reader_options(bytes));
     const auto from = message.getRoot<wire::Request>();
     Request& to = out->request;
     to.seq = from.getSeq();
@@ -263,7 +277,8 @@ absl::Status decode_request(const std::vector<uint64_t>& payload, Decoded* out) 
   } catch (const wire::CodecError& error) {
     return absl::InvalidArgumentError(error.what());
   } catch (const kj::Exception& error) {
-    return absl::InvalidArgumentError(absl::StrCat("malformed request: ", error.getDescription().cStr()));
+    return absl::InvalidArgumentError(
+        absl::StrCat("malformed request: ", error.getDescription().cStr()));
   }
 }
 
@@ -273,8 +288,9 @@ std::string encode_answer(const Answer& answer) {
   Answer failed;
   failed.seq = answer.seq;
   failed.status = E_XCE_INVALID;
-  failed.message = absl::StrCat("the answer has ", bytes.size(), " bytes, more than a frame holds (", net::kMaxFrame,
-                                "): ask for fewer rows");
+  failed.message =
+      absl::StrCat("the answer has ", bytes.size(), " bytes, more than a frame holds (",
+                   net::kMaxFrame, "): ask for fewer rows");
   failed.term = answer.term;
   failed.index = answer.index;
   failed.outcome = kNotApplied;
@@ -288,7 +304,8 @@ std::string encode_push(const push::Batch& batch) {
   to.setRevision(batch.revision);
   auto events = to.initEvents(batch.items.size());
   const wire::Detail detail = batch.full ? wire::Detail::kFull : wire::Detail::kSummary;
-  for (size_t i = 0; i < batch.items.size(); ++i) std::visit(ItemWriter{detail, events[i]}, batch.items[i]);
+  for (size_t i = 0; i < batch.items.size(); ++i)
+    std::visit(ItemWriter{detail, events[i]}, batch.items[i]);
   return wire::flatten(message);
 }
 

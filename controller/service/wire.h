@@ -1,4 +1,5 @@
-// Requests from bytes, replies and pushes to bytes. PURE but for memory. Thread: the client I/O thread.
+// Requests from bytes, replies and pushes to bytes. PURE but for memory. Thread: the client I/O
+// thread.
 #ifndef XCE_CONTROLLER_SERVICE_WIRE_H_
 #define XCE_CONTROLLER_SERVICE_WIRE_H_
 
@@ -13,17 +14,19 @@
 
 namespace xce::service {
 
-// The largest submission: what an apiserver or a worker gets back of it in full must fit a frame as well.
+// The largest submission: what an apiserver or a worker gets back of it in full must fit a frame as
+// well.
 inline constexpr size_t kMaxSubmitBytes = 3 * 1024 * 1024;
 
 struct Decoded {
-  Request request;     // conn, who and flow are the caller's to fill; deadline_ms is still the caller's remaining time
-  Identity hello;      // of a hello
-  std::string version; // of a hello
+  Request request;      // conn, who and flow are the caller's to fill; deadline_ms is still the
+                        // caller's remaining time
+  Identity hello;       // of a hello
+  std::string version;  // of a hello
 };
 
-// Reads one request. InvalidArgument: the bytes are no request at all (close the connection) when out->request.seq is 0, or
-// this request makes no sense (answer E_XCE_INVALID) when seq is known.
+// Reads one request. InvalidArgument: the bytes are no request at all (close the connection) when
+// out->request.seq is 0, or this request makes no sense (answer E_XCE_INVALID) when seq is known.
 absl::Status decode_request(const std::vector<uint64_t>& payload, Decoded* out);
 
 // The payload of a frame. An answer that does not fit a frame becomes E_XCE_INVALID that says so.

@@ -11,7 +11,8 @@ namespace {
 
 constexpr size_t kMaxEntryBytes = 512 * 1024;
 constexpr size_t kMaxEntryCommands = 4096;
-constexpr size_t kMaxUnderWayBytes = 64 * 1024 * 1024;  // beyond it the disks do not keep up: callers wait
+constexpr size_t kMaxUnderWayBytes =
+    64 * 1024 * 1024;  // beyond it the disks do not keep up: callers wait
 
 // A guess at the encoded size, without encoding.
 struct SizeGuess {
@@ -21,9 +22,10 @@ struct SizeGuess {
     return n;
   }
   size_t operator()(const JobSpec& spec) const {
-    size_t n = 512 + spec.name.size() + spec.user.size() + spec.queue.size() + spec.work_dir.size() +
-               spec.stdin_path.size() + spec.stdout_path.size() + spec.stderr_path.size() + spec.submit_key.size() +
-               spec.comment.size() + 4 * spec.array.size() + gres(spec.gres) + 16 * spec.dependencies.size();
+    size_t n = 512 + spec.name.size() + spec.user.size() + spec.queue.size() +
+               spec.work_dir.size() + spec.stdin_path.size() + spec.stdout_path.size() +
+               spec.stderr_path.size() + spec.submit_key.size() + spec.comment.size() +
+               4 * spec.array.size() + gres(spec.gres) + 16 * spec.dependencies.size();
     if (!spec.body) return n;
     n += spec.body->script.size();
     for (const std::string& arg : spec.body->args) n += arg.size() + 16;
@@ -49,14 +51,19 @@ struct SizeGuess {
       n += 160 + item.message.size() + item.stdout_file.size() + item.stderr_file.size();
     return n;
   }
-  size_t operator()(const JobControl& control) const { return 64 + 8 * control.ids.size() + (*this)(control.modify); }
+  size_t operator()(const JobControl& control) const {
+    return 64 + 8 * control.ids.size() + (*this)(control.modify);
+  }
   size_t operator()(const Join& join) const {
     const HostAttrs& host = join.host;
-    return 256 + host.name.size() + host.version.size() + host.address.size() + host.boot_id.size() + gres(host.gres);
+    return 256 + host.name.size() + host.version.size() + host.address.size() +
+           host.boot_id.size() + gres(host.gres);
   }
   size_t operator()(const UpdateResvals& update) const { return 64 + gres(update.gres); }
   size_t operator()(const QueueControl& control) const { return 256 + control.queue.name.size(); }
-  size_t operator()(const HostControl& control) const { return 256 + control.name.size() + control.reason.size(); }
+  size_t operator()(const HostControl& control) const {
+    return 256 + control.name.size() + control.reason.size();
+  }
   template <typename Other>
   size_t operator()(const Other&) const {
     return 512;
@@ -97,7 +104,8 @@ void Writes::propose(uint64_t now_ms, int64_t wall_ms) {
   for (size_t first = 0; first < added_.size();) {
     size_t entry_bytes = added_[first].bytes;
     size_t last = first + 1;
-    while (last < added_.size() && last - first < kMaxEntryCommands && entry_bytes + added_[last].bytes <= kMaxEntryBytes)
+    while (last < added_.size() && last - first < kMaxEntryCommands &&
+           entry_bytes + added_[last].bytes <= kMaxEntryBytes)
       entry_bytes += added_[last++].bytes;
     propose_entry(first, last, wall_ms);
     first = last;
@@ -130,12 +138,13 @@ void Writes::done(const std::vector<Waiter>& waiters, const Proposed& proposed) 
   const std::vector<Result>* results = nullptr;
   if (proposed.kind == Proposed::kApplied) {
     results = &results_(proposed.index);
-    if (results->size() != waiters.size()) results = nullptr;  // not the entry that we proposed: its fate is unknown
+    if (results->size() != waiters.size())
+      results = nullptr;  // not the entry that we proposed: its fate is unknown
   }
   for (size_t i = 0; i < waiters.size(); ++i) {
-    fate.kind = results != nullptr                            ? Fate::kResult
+    fate.kind = results != nullptr                       ? Fate::kResult
                 : proposed.kind == Proposed::kNotApplied ? Fate::kNotApplied
-                                                          : Fate::kUnknown;
+                                                         : Fate::kUnknown;
     fate.result = results != nullptr ? &(*results)[i] : nullptr;
     done_(waiters[i], fate);
   }

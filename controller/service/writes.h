@@ -1,5 +1,5 @@
-// Writes on their way: collected during a turn of the loop, packed into entries, proposed, matched with their results.
-// Thread: the consensus thread. No I/O of its own.
+// Writes on their way: collected during a turn of the loop, packed into entries, proposed, matched
+// with their results. Thread: the consensus thread. No I/O of its own.
 #ifndef XCE_CONTROLLER_SERVICE_WRITES_H_
 #define XCE_CONTROLLER_SERVICE_WRITES_H_
 
@@ -13,10 +13,11 @@
 
 namespace xce::service {
 
-// A guess at how many bytes a command takes in the log, without encoding it; rather too many than too few.
+// A guess at how many bytes a command takes in the log, without encoding it; rather too many than
+// too few.
 size_t guess_bytes(const Op& op);
 
-struct Waiter {  // who waits for a write
+struct Waiter {     // who waits for a write
   ConnId conn = 0;  // 0: nobody (the primary's own)
   uint64_t seq = 0;
   Ask ask = Ask::kNop;
@@ -57,7 +58,7 @@ class Writes {
   const Done done_;
   const Results results_;
   std::vector<Added> added_;
-  size_t under_way_ = 0;        // entries proposed and undecided
+  size_t under_way_ = 0;  // entries proposed and undecided
   size_t under_way_bytes_ = 0;
 };
 

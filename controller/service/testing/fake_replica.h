@@ -1,10 +1,11 @@
-// A Replica without a log: entries commit at once, or when the test says so. And the harness that puts a service, its loops and
-// its port around it. Everything that is not said to be for any thread belongs to the loop's thread: use Harness::on_loop.
+// A Replica without a log: entries commit at once, or when the test says so. And the harness that
+// puts a service, its loops and its port around it. Everything that is not said to be for any
+// thread belongs to the loop's thread: use Harness::on_loop.
 #ifndef XCE_CONTROLLER_SERVICE_TESTING_FAKE_REPLICA_H_
 #define XCE_CONTROLLER_SERVICE_TESTING_FAKE_REPLICA_H_
 
-#include <uv.h>
 #include <unistd.h>
+#include <uv.h>
 
 #include <deque>
 #include <functional>
@@ -25,13 +26,13 @@ namespace xce::service::testing {
 
 class FakeReplica : public Replica {
  public:
-  std::function<void(std::function<void()>)> later;            // runs something in a later turn of the loop
+  std::function<void(std::function<void()>)> later;  // runs something in a later turn of the loop
   std::function<void(Index, std::string_view)> apply;
-  bool automatic = true;                                       // commits and barriers go through by themselves
+  bool automatic = true;  // commits and barriers go through by themselves
   RoleView view{NodeRole::kLeader, 5, 1, true};
-  size_t adopted = 0;                                          // peers' connections
+  size_t adopted = 0;  // peers' connections
   std::string adopted_bytes;
-  size_t proposals = 0, barriers = 0;                          // ever
+  size_t proposals = 0, barriers = 0;  // ever
 
   void propose(std::string entry, std::function<void(const Proposed&)> done) override {
     ++proposals;
@@ -43,7 +44,9 @@ class FakeReplica : public Replica {
     barriers_.push_back(std::move(done));
     if (automatic) later([this] { pass_barriers(true); });
   }
-  void transfer(uint64_t, std::function<void(bool)> done) override { later([done] { done(true); }); }
+  void transfer(uint64_t, std::function<void(bool)> done) override {
+    later([done] { done(true); });
+  }
   void adopt_peer(int fd, std::string already_read) override {
     ++adopted;
     adopted_bytes = std::move(already_read);
@@ -56,7 +59,9 @@ class FakeReplica : public Replica {
     *port = 4711;
     return true;
   }
-  void describe(ClusterView* to) const override { to->nodes.push_back({1, "here", 1, "", true, 0, 0}); }
+  void describe(ClusterView* to) const override {
+    to->nodes.push_back({1, "here", 1, "", true, 0, 0});
+  }
   uint64_t cluster_id() const override { return 99; }
 
   void commit() {  // all that was proposed
@@ -86,7 +91,8 @@ class Harness {
   explicit Harness(ServiceOptions options = {}, Limits limits = {})
       : service_(std::move(options), Runner::clock(), &state_, &replica_,
                  [this](std::vector<Outgoing> outgoing) { gateway_.post(std::move(outgoing)); }),
-        gateway_(limits, [this](std::vector<Inbound> inbound) { runner_->post(std::move(inbound)); }) {
+        gateway_(limits,
+                 [this](std::vector<Inbound> inbound) { runner_->post(std::move(inbound)); }) {
     uv_loop_init(&loop_);
     jobs_.open(&loop_, [](std::vector<std::function<void()>> jobs) {
       for (auto& job : jobs) job();

@@ -18,7 +18,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 int left_ms(Clock::time_point deadline) {
-  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
+  const auto left =
+      std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
   return left < 0 ? 0 : static_cast<int>(left);
 }
 
@@ -36,7 +37,8 @@ TestClient::TestClient(uint16_t port, int receive_buffer) {
   client_hi = random();
   client_lo = random();
   fd_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (receive_buffer > 0) setsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof receive_buffer);
+  if (receive_buffer > 0)
+    setsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof receive_buffer);
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_port = htons(port);
@@ -131,7 +133,8 @@ bool TestClient::closed(int wait_ms) {
   return true;
 }
 
-int TestClient::hello(Role role, const std::string& its_name, const std::string& user, uint32_t uid) {
+int TestClient::hello(Role role, const std::string& its_name, const std::string& user,
+                      uint32_t uid) {
   name = its_name;
   if (!send_preamble()) return -1;
   auto answer = call([&](wire::Request::Builder request) {
@@ -142,11 +145,13 @@ int TestClient::hello(Role role, const std::string& its_name, const std::string&
     hello.setUid(uid);
   });
   if (answer == nullptr) return -1;
-  if (answer->reply().getBody().isHello()) birth = answer->reply().getBody().getHello().getApplied();
+  if (answer->reply().getBody().isHello())
+    birth = answer->reply().getBody().getHello().getApplied();
   return answer->reply().getStatus();
 }
 
-std::unique_ptr<Message> TestClient::call(const std::function<void(wire::Request::Builder)>& fill, int wait_ms) {
+std::unique_ptr<Message> TestClient::call(const std::function<void(wire::Request::Builder)>& fill,
+                                          int wait_ms) {
   const uint64_t seq = send(fill);
   return seq == 0 ? nullptr : reply(seq, wait_ms);
 }

@@ -1,4 +1,5 @@
-// A client of the controller for tests: one blocking loopback socket, frames and messages by hand, every wait bounded.
+// A client of the controller for tests: one blocking loopback socket, frames and messages by hand,
+// every wait bounded.
 #ifndef XCE_CONTROLLER_SERVICE_TESTING_TEST_CLIENT_H_
 #define XCE_CONTROLLER_SERVICE_TESTING_TEST_CLIENT_H_
 
@@ -58,9 +59,11 @@ class TestClient {
   bool closed(int wait_ms = kWaitMs);
 
   // Preamble and hello. The reply's status, or -1.
-  int hello(Role role, const std::string& name = "", const std::string& user = "ann", uint32_t uid = 1000);
+  int hello(Role role, const std::string& name = "", const std::string& user = "ann",
+            uint32_t uid = 1000);
   // send + reply.
-  std::unique_ptr<Message> call(const std::function<void(wire::Request::Builder)>& fill, int wait_ms = kWaitMs);
+  std::unique_ptr<Message> call(const std::function<void(wire::Request::Builder)>& fill,
+                                int wait_ms = kWaitMs);
   std::unique_ptr<Message> join(Role role);
   std::unique_ptr<Message> submit(const std::string& name);
 
