@@ -96,7 +96,6 @@ void Daemon::on_role(const consensus::RoleInfo& role) { service_.role_changed(ro
 void Daemon::on_fatal(absl::Status status) { service_.failed(std::string(status.message())); }
 
 // ---- the end ------------------------------------------------------------------------------------
-// -----------------------------------------------------------------------------------------------------------
 
 void Daemon::begin_stop() {
   if (phase_ != Phase::kServing) {

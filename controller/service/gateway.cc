@@ -83,7 +83,6 @@ void Gateway::stop() {
 }
 
 // ---- connections --------------------------------------------------------------------------------
-// -------------------------------------------------------------------------------------------------------
 
 void Gateway::on_connection(uv_stream_t* server, int status) {
   if (status == 0) static_cast<Gateway*>(server->data)->accept();
@@ -143,7 +142,6 @@ Connection* Gateway::find(ConnId id) {
 }
 
 // ---- input --------------------------------------------------------------------------------------
-// -------------------------------------------------------------------------------------------------------------
 
 void Gateway::on_peer(int fd, std::string already_read) {
   inbound_.push_back(PeerConnection{fd, std::move(already_read)});
@@ -217,7 +215,6 @@ bool Gateway::take_hello(Connection* connection, Request* request, const Identit
 }
 
 // ---- output -------------------------------------------------------------------------------------
-// ------------------------------------------------------------------------------------------------------------
 
 void Gateway::refuse(Connection* connection, uint64_t seq, int32_t status, std::string message) {
   Answer answer;

@@ -88,7 +88,6 @@ void Service::refuse(const Request& request) {
 }
 
 // ---- hello, subscriptions -----------------------------------------------------------------------
-// ----------------------------------------------------------------------------------------------
 
 HelloBody Service::hello_body(const Request& request) const {
   HelloBody body;
@@ -131,7 +130,6 @@ void Service::joined(ConnId id) {
 }
 
 // ---- writes -------------------------------------------------------------------------------------
-// ------------------------------------------------------------------------------------------------------------
 
 void Service::write(Request request) {
   Command command;
@@ -247,7 +245,6 @@ void Service::fill_result(const Waiter& waiter, const Result& result, Answer* an
 }
 
 // ---- reads --------------------------------------------------------------------------------------
-// -------------------------------------------------------------------------------------------------------------
 
 void Service::read(Request request) { barrier_reads_.push_back(std::move(request)); }
 
@@ -339,7 +336,6 @@ void Service::transfer(const Request& request) {
 }
 
 // ---- a job's output -----------------------------------------------------------------------------
-// ----------------------------------------------------------------------------------------------------
 
 void Service::ask_worker(const Request& request) {
   const auto& what = std::get<LogRequest>(request.what);

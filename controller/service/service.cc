@@ -35,7 +35,6 @@ Service::Service(ServiceOptions options, Clock clock, state::State* state, Repli
 }
 
 // ---- what comes in ------------------------------------------------------------------------------
-// -----------------------------------------------------------------------------------------------------
 
 void Service::take(std::vector<Inbound> batch) {
   for (Inbound& each : batch) {
@@ -140,7 +139,6 @@ void Service::give_up_hosts(const std::vector<Event>& events) {
 }
 
 // ---- role ---------------------------------------------------------------------------------------
-// --------------------------------------------------------------------------------------------------------------
 
 void Service::role_changed(const RoleView& role) {
   const bool was_serving = serving();
@@ -192,7 +190,6 @@ void Service::failed(std::string why) {
 }
 
 // ---- turns and time -----------------------------------------------------------------------------
-// ----------------------------------------------------------------------------------------------------
 
 bool Service::turn() {
   const uint64_t begin_us = clock_.monotonic_us();

@@ -95,7 +95,6 @@ absl::Status read_what(OpReader op, size_t bytes, Decoded* out) {
 }
 
 // ---- replies ------------------------------------------------------------------------------------
-// -----------------------------------------------------------------------------------------------------------
 
 void write_nodes(const std::vector<NodeView>& from, capnp::List<wire::Node>::Builder to) {
   for (size_t i = 0; i < from.size(); ++i) {
@@ -235,7 +234,6 @@ std::string encode_reply(const Answer& answer) {
 }
 
 // ---- pushes -------------------------------------------------------------------------------------
-// ------------------------------------------------------------------------------------------------------------
 
 struct ItemWriter {
   wire::Detail detail;
