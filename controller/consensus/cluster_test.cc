@@ -109,8 +109,10 @@ TEST(ClusterTest, ADeadLeaderIsReplacedQuicklyAndNothingAcknowledgedIsLost) {
     EXPECT_EQ(entries, acknowledged);
   }
   std::sort(times_ms.begin(), times_ms.end());
-  printf("kill to ready: median %.1f ms, worst %.1f ms\n", times_ms[times_ms.size() / 2], times_ms.back());
-  EXPECT_LT(times_ms[times_ms.size() / 2], 150) << "the fast path does not work: this took an election timeout";
+  printf("kill to ready: median %.1f ms, worst %.1f ms\n", times_ms[times_ms.size() / 2],
+         times_ms.back());
+  EXPECT_LT(times_ms[times_ms.size() / 2], 150)
+      << "the fast path does not work: this took an election timeout";
 }
 
 TEST(ClusterTest, AllNodesRestartFromDisk) {
@@ -240,7 +242,8 @@ TEST(ClusterTest, AHandOverToNobodyIsRefused) {
 class Stopper final : public StateMachine, public Listener {
  public:
   enum Where { kRole, kApply, kDone, kRead };
-  Stopper(uv_loop_t* loop, Options options, Where where) : where_(where), consensus_(loop, std::move(options), this, this) {
+  Stopper(uv_loop_t* loop, Options options, Where where)
+      : where_(where), consensus_(loop, std::move(options), this, this) {
     EXPECT_TRUE(consensus_.start().ok());
     consensus_.barrier([this](bool) { stop_at(kRead); });
     for (int i = 0; i < 3; i++) consensus_.propose("x", [this](Outcome) { stop_at(kDone); });
@@ -265,11 +268,14 @@ class Stopper final : public StateMachine, public Listener {
 TEST(ClusterTest, CallbacksMayStopTheNode) {
   for (const auto where : {Stopper::kRole, Stopper::kApply, Stopper::kDone, Stopper::kRead}) {
     TestCluster cluster(1);
-    Stopper stopper(cluster.loop(), [&] {
-      Options options = cluster.options(1);
-      options.self = 1;
-      return options;
-    }(), where);
+    Stopper stopper(
+        cluster.loop(),
+        [&] {
+          Options options = cluster.options(1);
+          options.self = 1;
+          return options;
+        }(),
+        where);
     EXPECT_TRUE(cluster.run_until([&] { return stopper.stopped(); })) << where;
     cluster.run_for(30);
   }

@@ -1,9 +1,11 @@
-// Consensus among the controllers: a replicated log of opaque entries, applied in order to a state machine.
+// Consensus among the controllers: a replicated log of opaque entries, applied in order to a state
+// machine.
 //
-// Raft (core.h) over our own log (log_store.h), our own connections (peer_net.h) and a fast path for a primary whose
-// process has died (failover.h). Everything here runs on one libuv loop and must be called on its thread, which is
-// called the consensus thread below; the disk has a thread of its own. Callbacks come on the consensus thread and may
-// call back into Consensus, stop() included.
+// Raft (core.h) over our own log (log_store.h), our own connections (peer_net.h) and a fast path
+// for a primary whose process has died (failover.h). Everything here runs on one libuv loop and
+// must be called on its thread, which is called the consensus thread below; the disk has a thread
+// of its own. Callbacks come on the consensus thread and may call back into Consensus, stop()
+// included.
 #ifndef XCE_CONTROLLER_CONSENSUS_CONSENSUS_H_
 #define XCE_CONTROLLER_CONSENSUS_CONSENSUS_H_
 
@@ -38,22 +40,26 @@ enum class Role { kUnavailable, kFollower, kCandidate, kLeader };
 
 struct Options {
   NodeId self = 0;
-  std::vector<Peer> peers;  // all voters, this node included; at most 9. They make the cluster's id.
+  std::vector<Peer>
+      peers;  // all voters, this node included; at most 9. They make the cluster's id.
   // Where to dial a peer instead of its own address.
   std::map<NodeId, std::pair<std::string, uint16_t>> dial;
   std::string data_dir;
   int heartbeat_ms = 30;
-  int election_timeout_ms = 300;  // a follower stands after 1 to 2 times this without a word from the leader
-  FileSystem* fs = nullptr;       // nullptr: the operating system's
-  uint64_t seed = 0;              // of election timers and pauses; give each node another one
-  size_t segment_bytes = size_t{8} << 20;  // of a log segment; must stay the same for a data directory
+  int election_timeout_ms =
+      300;  // a follower stands after 1 to 2 times this without a word from the leader
+  FileSystem* fs = nullptr;  // nullptr: the operating system's
+  uint64_t seed = 0;         // of election timers and pauses; give each node another one
+  size_t segment_bytes = size_t{8}
+                         << 20;  // of a log segment; must stay the same for a data directory
 };
 
 struct RoleInfo {
   Role role = Role::kUnavailable;
   uint64_t term = 0;
-  NodeId leader = 0;   // of this term; 0: not known
-  bool ready = false;  // leader, an entry of its own term is committed, and everything before it is applied
+  NodeId leader = 0;  // of this term; 0: not known
+  bool ready =
+      false;  // leader, an entry of its own term is committed, and everything before it is applied
   bool operator==(const RoleInfo& o) const {
     return role == o.role && term == o.term && leader == o.leader && ready == o.ready;
   }
@@ -63,9 +69,9 @@ struct RoleInfo {
 // How things stand with another node.
 struct PeerStatus {
   NodeId id = 0;
-  bool connected = false;        // we can send to it
-  uint64_t match_index = 0;      // its log is known to equal ours up to here; 0 unless this node leads
-  uint64_t lag = 0;              // entries that it is behind; 0 unless this node leads
+  bool connected = false;    // we can send to it
+  uint64_t match_index = 0;  // its log is known to equal ours up to here; 0 unless this node leads
+  uint64_t lag = 0;          // entries that it is behind; 0 unless this node leads
   int64_t last_contact_ms = -1;  // since it was last heard from; -1: never
 };
 
@@ -73,7 +79,8 @@ struct PeerStatus {
 struct Outcome {
   enum Kind {
     kApplied,     // committed and applied at index
-    kNotApplied,  // never will be: it was not proposed, or an entry of another term was applied at its index
+    kNotApplied,  // never will be: it was not proposed, or an entry of another term was applied at
+                  // its index
     kUnknown      // the role was lost, or the node stopped, before it could be told
   };
   Kind kind = kUnknown;
@@ -84,8 +91,9 @@ struct Outcome {
 class StateMachine {
  public:
   virtual ~StateMachine() = default;
-  // Applies a committed entry. Called in index order, once per index and run of the process; indexes of entries that
-  // are not proposals (barriers, configurations) are left out. `entry` is valid during the call.
+  // Applies a committed entry. Called in index order, once per index and run of the process;
+  // indexes of entries that are not proposals (barriers, configurations) are left out. `entry` is
+  // valid during the call.
   virtual void apply(uint64_t index, uint64_t term, std::string_view entry) = 0;
 };
 
@@ -94,8 +102,8 @@ class Listener {
   virtual ~Listener() = default;
   // Called after every change of what role() returns.
   virtual void on_role(const RoleInfo& role) { (void)role; }
-  // The node has stopped taking part, for good: its disk failed, or its log contradicts the leader's. The message names
-  // the file and what to do. Only stop() is of use afterwards.
+  // The node has stopped taking part, for good: its disk failed, or its log contradicts the
+  // leader's. The message names the file and what to do. Only stop() is of use afterwards.
   virtual void on_fatal(absl::Status status) { (void)status; }
 };
 
@@ -107,27 +115,31 @@ class Consensus {
   Consensus(const Consensus&) = delete;
   Consensus& operator=(const Consensus&) = delete;
 
-  // Opens the data directory and reads the log (blocking), then takes part. Entries from the log are applied once they
-  // are known to be committed. Errors: InvalidArgument (options); what DataDir::open returns, whose messages name the
-  // file and the way out. Makes the process ignore SIGPIPE if it would die of it.
+  // Opens the data directory and reads the log (blocking), then takes part. Entries from the log
+  // are applied once they are known to be committed. Errors: InvalidArgument (options); what
+  // DataDir::open returns, whose messages name the file and the way out. Makes the process ignore
+  // SIGPIPE if it would die of it.
   absl::Status start();
 
-  // Proposes an entry (at most kMaxEntryBytes - 8 bytes). All that is proposed in one turn of the loop is one batch
-  // with one write to the disk. `done` is called once, never from within this call; for an applied entry right after
-  // StateMachine::apply.
+  // Proposes an entry (at most kMaxEntryBytes - 8 bytes). All that is proposed in one turn of the
+  // loop is one batch with one write to the disk. `done` is called once, never from within this
+  // call; for an applied entry right after StateMachine::apply.
   void propose(std::string entry, std::function<void(Outcome)> done);
 
-  // For linearizable reads: done(true) once everything that had been acknowledged by any leader before this call is
-  // applied here, and this node was still leader of its term. It waits for an entry of the own term that is submitted
-  // after this call; reads that wait share one. done(false): not leader, or the role was lost.
+  // For linearizable reads: done(true) once everything that had been acknowledged by any leader
+  // before this call is applied here, and this node was still leader of its term. It waits for an
+  // entry of the own term that is submitted after this call; reads that wait share one.
+  // done(false): not leader, or the role was lost.
   void barrier(std::function<void(bool ok)> done);
 
-  // Takes over an accepted, non-TLS connection whose preamble said "peer", with what has been read from it.
+  // Takes over an accepted, non-TLS connection whose preamble said "peer", with what has been read
+  // from it.
   void adopt_peer(int fd, std::string already_read);
 
-  // Hands leadership to a voter, or to the best one for 0. Proposals made meanwhile wait. Errors: FailedPrecondition
-  // (not leader, or nobody to hand over to), DeadlineExceeded (it did not catch up within the election timeout; this
-  // node still leads), Unavailable (another one took over, or none has yet).
+  // Hands leadership to a voter, or to the best one for 0. Proposals made meanwhile wait. Errors:
+  // FailedPrecondition (not leader, or nobody to hand over to), DeadlineExceeded (it did not catch
+  // up within the election timeout; this node still leads), Unavailable (another one took over, or
+  // none has yet).
   void transfer(NodeId to_or_0, std::function<void(absl::Status)> done);
 
   RoleInfo role() const;
@@ -140,8 +152,8 @@ class Consensus {
   uint64_t cluster_id() const;
   uint64_t boot_id() const;  // of this process; random
 
-  // Closes connections, answers everybody who waits (kUnknown, kNotApplied, false), and joins the disk's thread. The
-  // loop must run on for one turn to release libuv's handles.
+  // Closes connections, answers everybody who waits (kUnknown, kNotApplied, false), and joins the
+  // disk's thread. The loop must run on for one turn to release libuv's handles.
   void stop();
 
  private:

@@ -4,25 +4,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The library counts capacity in KiB in 16 bits; the disk has its own way to say that it is full (log_writer.h). */
+/* The library counts capacity in KiB in 16 bits; the disk has its own way to say that it is full
+ * (log_writer.h). */
 #define CAPACITY 65535
-#define MAX_SERVERS 16
-#define MAX_ADDRESS 512
 
 struct xce_core {
   struct raft raft;
   struct raft_update update;
   struct raft_entry* fed; /* entries handed to the library by the event under way */
   unsigned fed_cap;
-  void* batch; /* what the library calls the entries' batch: ours to free once an update has carried them */
+  void* batch; /* what the library calls the entries' batch: ours to free once an update has carried
+                  them */
   xce_core_entry* entries;
   unsigned entries_cap;
   xce_core_message* messages;
   unsigned messages_cap;
 };
 
-xce_core* xce_core_new(uint64_t self, const char* address, unsigned election_timeout_ms, unsigned heartbeat_ms,
-                       unsigned max_inflight_entries, unsigned seed) {
+xce_core* xce_core_new(uint64_t self, const char* address, unsigned election_timeout_ms,
+                       unsigned heartbeat_ms, unsigned max_inflight_entries, unsigned seed) {
   xce_core* core = calloc(1, sizeof *core);
   if (core == NULL) return NULL;
   if (raft_init(&core->raft, NULL, NULL, self, address) != 0) {
@@ -66,8 +66,8 @@ static bool grow(void** array, unsigned* cap, unsigned n, size_t size) {
   return true;
 }
 
-/* Copies entries into core->fed. The library frees the first entry's batch when it does not return the entries in an
- * update, so that batch must be memory of its own kind. */
+/* Copies entries into core->fed. The library frees the first entry's batch when it does not return
+ * the entries in an update, so that batch must be memory of its own kind. */
 static int feed_entries(xce_core* core, const xce_core_entry* entries, unsigned n, void** batch) {
   unsigned i;
   *batch = NULL;
@@ -129,13 +129,14 @@ static void translate_message(const struct raft_message* in, xce_core_message* o
       out->last_log_index = in->timeout_now.last_log_index;
       out->last_log_term = in->timeout_now.last_log_term;
       break;
-    default:
-      break;
+    default: break;
   }
 }
 
-/* Runs one event and translates its update. `batch` is the batch of the entries in the event, or NULL. */
-static int step(xce_core* core, uint64_t now_ms, struct raft_event* event, void* batch, xce_core_update* out) {
+/* Runs one event and translates its update. `batch` is the batch of the entries in the event, or
+ * NULL. */
+static int step(xce_core* core, uint64_t now_ms, struct raft_event* event, void* batch,
+                xce_core_update* out) {
   struct raft_update* update = &core->update;
   unsigned i;
   int rv;
@@ -154,7 +155,8 @@ static int step(xce_core* core, uint64_t now_ms, struct raft_event* event, void*
   if (update->flags & (RAFT_UPDATE_STATE)) out->flags |= XCE_UPDATE_STATE;
   if (update->flags & (RAFT_UPDATE_COMMIT_INDEX)) out->flags |= XCE_UPDATE_COMMIT;
   if (update->flags & (RAFT_UPDATE_ENTRIES)) {
-    if (!grow((void**)&core->entries, &core->entries_cap, update->entries.n, sizeof *core->entries)) return RAFT_NOMEM;
+    if (!grow((void**)&core->entries, &core->entries_cap, update->entries.n, sizeof *core->entries))
+      return RAFT_NOMEM;
     for (i = 0; i < update->entries.n; i++) {
       const struct raft_entry* entry = &update->entries.batch[i];
       core->entries[i].term = entry->term;
@@ -169,28 +171,32 @@ static int step(xce_core* core, uint64_t now_ms, struct raft_event* event, void*
     out->n_entries = update->entries.n;
   }
   if (update->flags & (RAFT_UPDATE_MESSAGES)) {
-    if (!grow((void**)&core->messages, &core->messages_cap, update->messages.n, sizeof *core->messages))
+    if (!grow((void**)&core->messages, &core->messages_cap, update->messages.n,
+              sizeof *core->messages))
       return RAFT_NOMEM;
-    for (i = 0; i < update->messages.n; i++) translate_message(&update->messages.batch[i], &core->messages[i]);
+    for (i = 0; i < update->messages.n; i++)
+      translate_message(&update->messages.batch[i], &core->messages[i]);
     out->messages = core->messages;
     out->n_messages = update->messages.n;
   }
   return 0;
 }
 
-int xce_core_start(xce_core* core, uint64_t now_ms, uint64_t term, uint64_t vote, const xce_core_entry* entries,
-                   unsigned n_entries, xce_core_update* update) {
+int xce_core_start(xce_core* core, uint64_t now_ms, uint64_t term, uint64_t vote,
+                   const xce_core_entry* entries, unsigned n_entries, xce_core_update* update) {
   struct raft_event event;
   struct raft_entry* loaded;
   unsigned i;
   int rv;
-  if (term == 0 || n_entries == 0 || entries[0].type != XCE_ENTRY_CHANGE) return XCE_CORE_BAD_MESSAGE;
+  if (term == 0 || n_entries == 0 || entries[0].type != XCE_ENTRY_CHANGE)
+    return XCE_CORE_BAD_MESSAGE;
   /* On failure the library frees both the array and its batches, each batch once. */
   loaded = raft_malloc(n_entries * sizeof *loaded);
   if (loaded == NULL) return RAFT_NOMEM;
   loaded[0].batch = raft_malloc(8);
   for (i = 0; i < n_entries; i++) {
-    if (entries[i].type == XCE_ENTRY_CHANGE && !xce_core_valid_configuration(entries[i].data, entries[i].len)) {
+    if (entries[i].type == XCE_ENTRY_CHANGE &&
+        !xce_core_valid_configuration(entries[i].data, entries[i].len)) {
       raft_free(loaded[0].batch);
       raft_free(loaded);
       return XCE_CORE_BAD_MESSAGE;
@@ -221,10 +227,12 @@ static int check_append(const xce_core* core, const xce_core_message* m) {
   uint64_t term = m->prev_log_term;
   unsigned i;
   /* Two leaders in one term cannot be: somebody uses our peer's name, or ours. */
-  if (core->raft.state == RAFT_LEADER && m->term == core->raft.current_term) return XCE_CORE_IGNORED;
+  if (core->raft.state == RAFT_LEADER && m->term == core->raft.current_term)
+    return XCE_CORE_IGNORED;
   if ((m->prev_log_index == 0) != (m->prev_log_term == 0)) return XCE_CORE_BAD_MESSAGE;
   if (m->prev_log_term > m->term) return XCE_CORE_BAD_MESSAGE;
-  if (m->prev_log_index > UINT64_MAX / 4 || m->leader_commit > UINT64_MAX / 4) return XCE_CORE_BAD_MESSAGE;
+  if (m->prev_log_index > UINT64_MAX / 4 || m->leader_commit > UINT64_MAX / 4)
+    return XCE_CORE_BAD_MESSAGE;
   if (m->n_entries > 0 && m->entries == NULL) return XCE_CORE_BAD_MESSAGE;
   for (i = 0; i < m->n_entries; i++) {
     const xce_core_entry* e = &m->entries[i];
@@ -241,19 +249,23 @@ static int check_append(const xce_core* core, const xce_core_message* m) {
 
 static int check_vote_result(const xce_core* core, const xce_core_message* m) {
   const struct raft* r = &core->raft;
-  /* A candidate reads its union's fields before it looks at the state, and a late answer to a pre-vote carries a term
-   * that nobody has: it would depose a live leader. */
+  /* A candidate reads its union's fields before it looks at the state, and a late answer to a
+   * pre-vote carries a term that nobody has: it would depose a live leader. */
   if (r->state != RAFT_CANDIDATE)
-    return !m->pre_vote && !m->vote_granted && m->term > r->current_term ? XCE_CORE_OK : XCE_CORE_IGNORED;
+    return !m->pre_vote && !m->vote_granted && m->term > r->current_term ? XCE_CORE_OK
+                                                                         : XCE_CORE_IGNORED;
   if (m->pre_vote != r->candidate_state.in_pre_vote) {
-    /* A plain refusal with a higher term must still be heard, but only outside pre-vote does the core heed it. */
+    /* A plain refusal with a higher term must still be heard, but only outside pre-vote does the
+     * core heed it. */
     if (m->pre_vote || m->vote_granted || m->term <= r->current_term) return XCE_CORE_IGNORED;
   }
-  if (m->vote_granted && m->term > r->current_term + (m->pre_vote ? 1 : 0)) return XCE_CORE_BAD_MESSAGE;
+  if (m->vote_granted && m->term > r->current_term + (m->pre_vote ? 1 : 0))
+    return XCE_CORE_BAD_MESSAGE;
   return XCE_CORE_OK;
 }
 
-int xce_core_receive(xce_core* core, uint64_t now_ms, const xce_core_message* m, xce_core_update* update) {
+int xce_core_receive(xce_core* core, uint64_t now_ms, const xce_core_message* m,
+                     xce_core_update* update) {
   struct raft_event event;
   struct raft_message message;
   void* batch = NULL;
@@ -296,8 +308,10 @@ int xce_core_receive(xce_core* core, uint64_t now_ms, const xce_core_message* m,
       message.append_entries_result.version = m->version;
       message.append_entries_result.term = m->term;
       if (m->term == core->raft.current_term) {
-        /* Of another term only the term counts: the library leaves the rest unset when it refuses an old leader. */
-        if (m->rejected > UINT64_MAX / 4 || m->last_log_index > UINT64_MAX / 4) return XCE_CORE_BAD_MESSAGE;
+        /* Of another term only the term counts: the library leaves the rest unset when it refuses
+         * an old leader. */
+        if (m->rejected > UINT64_MAX / 4 || m->last_log_index > UINT64_MAX / 4)
+          return XCE_CORE_BAD_MESSAGE;
         message.append_entries_result.rejected = m->rejected;
         message.append_entries_result.last_log_index = m->last_log_index;
       }
@@ -329,8 +343,7 @@ int xce_core_receive(xce_core* core, uint64_t now_ms, const xce_core_message* m,
       message.timeout_now.last_log_index = m->last_log_index;
       message.timeout_now.last_log_term = m->last_log_term;
       break;
-    default:
-      return XCE_CORE_BAD_MESSAGE;
+    default: return XCE_CORE_BAD_MESSAGE;
   }
   memset(&event, 0, sizeof event);
   event.type = RAFT_RECEIVE;
@@ -342,8 +355,9 @@ int xce_core_timeout(xce_core* core, uint64_t now_ms, xce_core_update* update) {
   struct raft_event event;
   struct raft* r = &core->raft;
   memset(update, 0, sizeof *update);
-  /* A candidate that was told to disrupt would go on disrupting, term after term, without asking first. One try is
-   * what it was told; every later round asks politely, as does a round after a lost plain vote. */
+  /* A candidate that was told to disrupt would go on disrupting, term after term, without asking
+   * first. One try is what it was told; every later round asks politely, as does a round after a
+   * lost plain vote. */
   if (r->state == RAFT_CANDIDATE && now_ms >= raft_timeout(r)) {
     r->candidate_state.disrupt_leader = false;
     r->candidate_state.in_pre_vote = true;
@@ -357,7 +371,8 @@ int xce_core_timeout(xce_core* core, uint64_t now_ms, xce_core_update* update) {
 int xce_core_persisted(xce_core* core, uint64_t now_ms, uint64_t index, xce_core_update* update) {
   struct raft_event event;
   memset(update, 0, sizeof *update);
-  if (index <= core->raft.last_stored || index > raft_last_index(&core->raft)) return XCE_CORE_IGNORED;
+  if (index <= core->raft.last_stored || index > raft_last_index(&core->raft))
+    return XCE_CORE_IGNORED;
   if (core->raft.state != RAFT_LEADER && core->raft.state != RAFT_FOLLOWER) return XCE_CORE_IGNORED;
   release_update(core);
   memset(&event, 0, sizeof event);
@@ -366,18 +381,21 @@ int xce_core_persisted(xce_core* core, uint64_t now_ms, uint64_t index, xce_core
   return step(core, now_ms, &event, NULL, update);
 }
 
-int xce_core_submit(xce_core* core, uint64_t now_ms, const xce_core_entry* entries, unsigned n_entries,
-                    xce_core_update* update) {
+int xce_core_submit(xce_core* core, uint64_t now_ms, const xce_core_entry* entries,
+                    unsigned n_entries, xce_core_update* update) {
   struct raft_event event;
   void* batch;
   unsigned i;
   int rv;
   memset(update, 0, sizeof *update);
-  if (core->raft.state != RAFT_LEADER || raft_transferee(&core->raft) != 0 || n_entries == 0) return XCE_CORE_IGNORED;
+  if (core->raft.state != RAFT_LEADER || raft_transferee(&core->raft) != 0 || n_entries == 0)
+    return XCE_CORE_IGNORED;
   for (i = 0; i < n_entries; i++) {
-    if (entries[i].len == 0 || entries[i].len % 8 != 0 || entries[i].term != core->raft.current_term)
+    if (entries[i].len == 0 || entries[i].len % 8 != 0 ||
+        entries[i].term != core->raft.current_term)
       return XCE_CORE_BAD_MESSAGE;
-    if (entries[i].type == XCE_ENTRY_CHANGE && !xce_core_valid_configuration(entries[i].data, entries[i].len))
+    if (entries[i].type == XCE_ENTRY_CHANGE &&
+        !xce_core_valid_configuration(entries[i].data, entries[i].len))
       return XCE_CORE_BAD_MESSAGE;
   }
   release_update(core);
@@ -390,8 +408,8 @@ int xce_core_submit(xce_core* core, uint64_t now_ms, const xce_core_entry* entri
   return step(core, now_ms, &event, batch, update);
 }
 
-int xce_core_configuration(xce_core* core, uint64_t now_ms, uint64_t index, const void* data, size_t len,
-                           xce_core_update* update) {
+int xce_core_configuration(xce_core* core, uint64_t now_ms, uint64_t index, const void* data,
+                           size_t len, xce_core_update* update) {
   struct raft_event event;
   struct raft_buffer buf;
   int rv;
@@ -428,12 +446,9 @@ uint64_t xce_core_transferee(const xce_core* core) { return raft_transferee(&cor
 
 uint64_t xce_core_leader(const xce_core* core) {
   switch (core->raft.state) {
-    case RAFT_LEADER:
-      return core->raft.id;
-    case RAFT_FOLLOWER:
-      return core->raft.follower_state.current_leader.id;
-    default:
-      return 0;
+    case RAFT_LEADER: return core->raft.id;
+    case RAFT_FOLLOWER: return core->raft.follower_state.current_leader.id;
+    default: return 0;
   }
 }
 
@@ -446,7 +461,8 @@ uint64_t xce_core_match(const xce_core* core, uint64_t peer) {
 bool xce_core_is_voter(const xce_core* core, uint64_t id) {
   unsigned i;
   for (i = 0; i < core->raft.configuration.n; i++)
-    if (core->raft.configuration.servers[i].id == id) return core->raft.configuration.servers[i].role == RAFT_VOTER;
+    if (core->raft.configuration.servers[i].id == id)
+      return core->raft.configuration.servers[i].role == RAFT_VOTER;
   return false;
 }
 
@@ -456,53 +472,6 @@ unsigned xce_core_voters(const xce_core* core) {
   for (i = 0; i < core->raft.configuration.n; i++)
     if (core->raft.configuration.servers[i].role == RAFT_VOTER) n++;
   return n;
-}
-
-void* xce_core_encode_configuration(const uint64_t* ids, const char* const* addresses, unsigned n, size_t* len) {
-  struct raft_configuration conf;
-  struct raft_buffer buf = {NULL, 0};
-  void* copy = NULL;
-  unsigned i;
-  raft_configuration_init(&conf);
-  for (i = 0; i < n; i++) {
-    if (raft_configuration_add(&conf, ids[i], addresses[i], RAFT_VOTER) != 0) goto out;
-  }
-  if (raft_configuration_encode(&conf, &buf) != 0) goto out;
-  copy = malloc(buf.len);
-  if (copy != NULL) memcpy(copy, buf.base, buf.len);
-  *len = buf.len;
-  raft_free(buf.base);
-out:
-  raft_configuration_close(&conf);
-  return copy;
-}
-
-bool xce_core_valid_configuration(const void* data, size_t len) {
-  const uint8_t* at = data;
-  const uint8_t* end = at + len;
-  uint64_t n;
-  uint64_t i;
-  uint64_t ids[MAX_SERVERS];
-  if (data == NULL || len < 9 || len % 8 != 0 || *at++ != 1) return false;
-  memcpy(&n, at, 8); /* little endian, as is the host */
-  at += 8;
-  if (n > MAX_SERVERS) return false;
-  for (i = 0; i < n; i++) {
-    const uint8_t* nul;
-    uint64_t j;
-    if (end - at < 8) return false;
-    memcpy(&ids[i], at, 8);
-    at += 8;
-    if (ids[i] == 0) return false;
-    for (j = 0; j < i; j++)
-      if (ids[j] == ids[i]) return false;
-    nul = memchr(at, 0, (size_t)(end - at));
-    if (nul == NULL || nul == at || nul - at > MAX_ADDRESS) return false;
-    at = nul + 1;
-    if (at == end || *at > RAFT_SPARE) return false;
-    at++;
-  }
-  return true;
 }
 
 const char* xce_core_strerror(int code) {

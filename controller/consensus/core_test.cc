@@ -1,5 +1,5 @@
-// The Raft core, and the rules that it leaves to its caller: several cores in one process under a simulated clock, with
-// messages that a test can hold, drop and deliver late.
+// The Raft core, and the rules that it leaves to its caller: several cores in one process under a
+// simulated clock, with messages that a test can hold, drop and deliver late.
 #include "controller/consensus/core.h"
 
 #include <gtest/gtest.h>
@@ -50,7 +50,8 @@ class Cluster {
     const std::string conf = configuration(n);
     for (unsigned i = 0; i < n; i++) {
       Node& node = nodes_[i];
-      node.core = xce_core_new(i + 1, ("host" + std::to_string(i + 1) + ":1").c_str(), 300, 30, max_inflight, i * 7919 + 1);
+      node.core = xce_core_new(i + 1, ("host" + std::to_string(i + 1) + ":1").c_str(), 300, 30,
+                               max_inflight, i * 7919 + 1);
       node.log.push_back({1, XCE_ENTRY_CHANGE, conf});
       const xce_core_entry first = {1, XCE_ENTRY_CHANGE, conf.data(), conf.size()};
       xce_core_update update;
@@ -68,8 +69,9 @@ class Cluster {
     if ((u.flags & XCE_UPDATE_ENTRIES) != 0) {
       node.log.resize(u.entries_index - 1);
       for (unsigned i = 0; i < u.n_entries; i++)
-        node.log.push_back({u.entries[i].term, u.entries[i].type,
-                            std::string(static_cast<const char*>(u.entries[i].data), u.entries[i].len)});
+        node.log.push_back(
+            {u.entries[i].term, u.entries[i].type,
+             std::string(static_cast<const char*>(u.entries[i].data), u.entries[i].len)});
     }
     for (unsigned i = 0; i < u.n_messages; i++) {
       Flight flight{u.messages[i], u.messages[i].peer, {}};
@@ -94,7 +96,8 @@ class Cluster {
   }
   int deliver(Flight flight) {
     std::vector<xce_core_entry> raw;
-    for (const Entry& e : flight.entries) raw.push_back({e.term, e.type, e.data.data(), e.data.size()});
+    for (const Entry& e : flight.entries)
+      raw.push_back({e.term, e.type, e.data.data(), e.data.size()});
     flight.message.entries = raw.data();
     return receive(flight.to, flight.message);
   }
@@ -124,7 +127,9 @@ class Cluster {
   }
   uint64_t leader() {
     for (uint64_t id = 1; id <= nodes_.size(); id++)
-      if (stopped_.count(id) == 0 && cut_.count(id) == 0 && xce_core_state(at(id).core) == XCE_STATE_LEADER) return id;
+      if (stopped_.count(id) == 0 && cut_.count(id) == 0 &&
+          xce_core_state(at(id).core) == XCE_STATE_LEADER)
+        return id;
     return 0;
   }
   uint64_t wait_for_leader() {
@@ -220,8 +225,8 @@ TEST(CoreTest, TheRequestToStandIsIgnoredWhileEntriesArePersistedAndTakenAfterwa
   EXPECT_EQ(cluster.state(next), XCE_STATE_CANDIDATE);
 }
 
-// The library keeps the disrupt flag of a candidate through later timeouts: cut off, it would raise its term again and
-// again, and depose a live primary on its return.
+// The library keeps the disrupt flag of a candidate through later timeouts: cut off, it would raise
+// its term again and again, and depose a live primary on its return.
 TEST(CoreTest, AStandbyThatStoodInVainDoesNotDisruptLater) {
   Cluster cluster(3);
   const uint64_t leader = cluster.wait_for_leader();
@@ -285,7 +290,8 @@ TEST(CoreTest, ACompletionForWhatIsNotInTheLogIsIgnored) {
   const uint64_t last = cluster.log(leader).size();
   const uint64_t stored = xce_core_stored(cluster.core(leader));
   xce_core_update u;
-  EXPECT_EQ(xce_core_persisted(cluster.core(leader), cluster.now(), last + 1, &u), XCE_CORE_IGNORED);
+  EXPECT_EQ(xce_core_persisted(cluster.core(leader), cluster.now(), last + 1, &u),
+            XCE_CORE_IGNORED);
   EXPECT_EQ(xce_core_persisted(cluster.core(leader), cluster.now(), stored, &u), XCE_CORE_IGNORED);
   EXPECT_EQ(xce_core_persisted(cluster.core(leader), cluster.now(), 0, &u), XCE_CORE_IGNORED);
   EXPECT_EQ(xce_core_stored(cluster.core(leader)), stored);
@@ -366,7 +372,8 @@ TEST(CoreTest, ConfigurationsAreCheckedForTheirBounds) {
   EXPECT_FALSE(xce_core_valid_configuration(nullptr, 0));
 }
 
-// A restart of the whole: random cuts and deaths, and the logs still agree where they are committed.
+// A restart of the whole: random cuts and deaths, and the logs still agree where they are
+// committed.
 TEST(CoreTest, CommittedEntriesStayThroughRandomTrouble) {
   for (unsigned seed = 1; seed <= 30; seed++) {
     std::srand(seed);
@@ -381,17 +388,21 @@ TEST(CoreTest, CommittedEntriesStayThroughRandomTrouble) {
       }
       for (uint64_t id = 1; id <= 3; id++) {
         cluster.hold_disk(id, std::rand() % 4 == 0);
-        if (cluster.state(id) == XCE_STATE_LEADER) cluster.submit(id, 1 + static_cast<unsigned>(std::rand() % 5));
-        if (std::rand() % 30 == 0 && cluster.state(id) == XCE_STATE_FOLLOWER && xce_core_leader(cluster.core(id)) != 0)
+        if (cluster.state(id) == XCE_STATE_LEADER)
+          cluster.submit(id, 1 + static_cast<unsigned>(std::rand() % 5));
+        if (std::rand() % 30 == 0 && cluster.state(id) == XCE_STATE_FOLLOWER &&
+            xce_core_leader(cluster.core(id)) != 0)
           cluster.stand(id);
       }
       cluster.run(1 + static_cast<unsigned>(std::rand() % 60));
       for (uint64_t id = 1; id <= 3; id++) {
         cluster.persist(id);
-        const uint64_t safe = std::min(xce_core_commit(cluster.core(id)), xce_core_stored(cluster.core(id)));
+        const uint64_t safe =
+            std::min(xce_core_commit(cluster.core(id)), xce_core_stored(cluster.core(id)));
         for (uint64_t i = 1; i <= safe; i++) {
           const auto [at, fresh] = committed.emplace(i, cluster.log(id)[i - 1].term);
-          ASSERT_EQ(at->second, cluster.log(id)[i - 1].term) << "seed " << seed << " index " << i << " node " << id;
+          ASSERT_EQ(at->second, cluster.log(id)[i - 1].term)
+              << "seed " << seed << " index " << i << " node " << id;
         }
       }
     }

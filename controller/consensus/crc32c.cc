@@ -14,7 +14,8 @@ constexpr std::array<uint32_t, 256> make_table() {
   std::array<uint32_t, 256> table{};
   for (uint32_t i = 0; i < 256; i++) {
     uint32_t value = i;
-    for (int bit = 0; bit < 8; bit++) value = (value & 1) != 0 ? (value >> 1) ^ 0x82f63b78u : value >> 1;
+    for (int bit = 0; bit < 8; bit++)
+      value = (value & 1) != 0 ? (value >> 1) ^ 0x82f63b78u : value >> 1;
     table[i] = value;
   }
   return table;
@@ -42,7 +43,8 @@ __attribute__((target("sse4.2"))) uint32_t crc32c_by_cpu(uint32_t seed, std::str
 
 uint32_t crc32c_by_table(uint32_t seed, std::string_view bytes) {
   uint32_t crc = ~seed;
-  for (const char c : bytes) crc = kTable[(crc ^ static_cast<unsigned char>(c)) & 0xff] ^ (crc >> 8);
+  for (const char c : bytes)
+    crc = kTable[(crc ^ static_cast<unsigned char>(c)) & 0xff] ^ (crc >> 8);
   return ~crc;
 }
 

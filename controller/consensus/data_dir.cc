@@ -20,8 +20,8 @@ constexpr char kIdentityName[] = "identity";
 std::string hex(uint64_t value) { return absl::StrCat(absl::Hex(value, absl::kZeroPad16)); }
 
 std::string write_identity(uint64_t node, uint64_t cluster, const InstanceId& instance) {
-  std::string text = absl::StrCat("xce-controller 1\nnode ", node, "\ncluster ", hex(cluster), "\ninstance ",
-                                  hex(instance.hi), " ", hex(instance.lo), "\n");
+  std::string text = absl::StrCat("xce-controller 1\nnode ", node, "\ncluster ", hex(cluster),
+                                  "\ninstance ", hex(instance.hi), " ", hex(instance.lo), "\n");
   return absl::StrCat(text, "crc ", absl::Hex(crc32c(0, text), absl::kZeroPad8), "\n");
 }
 
@@ -29,7 +29,8 @@ std::string write_identity(uint64_t node, uint64_t cluster, const InstanceId& in
 
 uint64_t random_u64() {
   uint64_t value = 0;
-  if (::getrandom(&value, sizeof value, 0) != sizeof value) std::abort();  // Linux has had it since 3.17
+  if (::getrandom(&value, sizeof value, 0) != sizeof value)
+    std::abort();  // Linux has had it since 3.17
   return value;
 }
 
@@ -38,8 +39,10 @@ uint64_t cluster_id_of(std::string_view first_entry) {
   return uint64_t{crc32c(crc32c(0x58434531, first_entry), first_entry)} << 32 | low;
 }
 
-absl::StatusOr<std::unique_ptr<DataDir>> DataDir::open(FileSystem* fs, const std::string& path, uint64_t node,
-                                                       const std::string& first_entry, size_t segment_bytes) {
+absl::StatusOr<std::unique_ptr<DataDir>> DataDir::open(FileSystem* fs, const std::string& path,
+                                                       uint64_t node,
+                                                       const std::string& first_entry,
+                                                       size_t segment_bytes) {
   const int rv = fs->mkdir(path, 0700);
   if (rv < 0) return file_error(rv, "create", path);
   std::unique_ptr<DataDir> dir(new DataDir(fs, path));
@@ -68,9 +71,10 @@ absl::Status DataDir::lock() {
   if (lock_fd_ < 0) return file_error(lock_fd_, "open", path);
   const int rv = fs_->lock(lock_fd_);
   if (rv == -EWOULDBLOCK)
-    return absl::FailedPreconditionError(
-        absl::StrCat(path_, " is in use by another controller that runs on this machine. Stop that one, or give this "
-                            "one a data directory of its own."));
+    return absl::FailedPreconditionError(absl::StrCat(
+        path_,
+        " is in use by another controller that runs on this machine. Stop that one, or give this "
+        "one a data directory of its own."));
   if (rv < 0) return file_error(rv, "lock", path);
   return absl::OkStatus();
 }
@@ -80,13 +84,17 @@ absl::Status DataDir::found(uint64_t node, const std::string& first_entry, size_
   const auto old_salt = LogStore::existing_salt(fs_, log_path);
   if (!old_salt.ok()) return old_salt.status();
   if (*old_salt != 0) {
-    // An earlier start got as far as the log's first record, at most. Anything more was acknowledged to somebody.
+    // An earlier start got as far as the log's first record, at most. Anything more was
+    // acknowledged to somebody.
     auto old = LogStore::open(fs_, log_path, *old_salt, segment_bytes);
     if (!old.ok()) return old.status();
     if ((*old)->contents().entries.size() > 1 || (*old)->contents().term > 1)
-      return absl::DataLossError(absl::StrCat(
-          path_, "/identity is missing, but a log is there. Put the file back from a copy of the directory, or move "
-                 "the directory aside and bring this node back with `xce cluster replace ", node, "`."));
+      return absl::DataLossError(
+          absl::StrCat(path_,
+                       "/identity is missing, but a log is there. Put the file back from a copy of "
+                       "the directory, or move "
+                       "the directory aside and bring this node back with `xce cluster replace ",
+                       node, "`."));
   }
   absl::Status status = LogStore::remove(fs_, log_path);
   if (!status.ok()) return status;
@@ -108,34 +116,42 @@ absl::Status DataDir::found(uint64_t node, const std::string& first_entry, size_
   return replace_file(fs_, path_, kIdentityName, write_identity(node, cluster_, instance_));
 }
 
-absl::Status DataDir::load(const std::string& identity, uint64_t node, const std::string& first_entry,
-                           size_t segment_bytes) {
+absl::Status DataDir::load(const std::string& identity, uint64_t node,
+                           const std::string& first_entry, size_t segment_bytes) {
   uint64_t owner = 0;
   int format = 0;
   if (std::sscanf(identity.c_str(),
-                  "xce-controller %d\nnode %" SCNu64 "\ncluster %" SCNx64 "\ninstance %" SCNx64 " %" SCNx64, &format,
-                  &owner, &cluster_, &instance_.hi, &instance_.lo) != 5 ||
+                  "xce-controller %d\nnode %" SCNu64 "\ncluster %" SCNx64 "\ninstance %" SCNx64
+                  " %" SCNx64,
+                  &format, &owner, &cluster_, &instance_.hi, &instance_.lo) != 5 ||
       identity != write_identity(owner, cluster_, instance_))
-    return absl::DataLossError(absl::StrCat(
-        path_, "/identity is damaged or was edited. Put it back from a copy, or move the directory aside and bring "
-               "this node back with `xce cluster replace ", node, "`."));
+    return absl::DataLossError(absl::StrCat(path_,
+                                            "/identity is damaged or was edited. Put it back from "
+                                            "a copy, or move the directory aside and bring "
+                                            "this node back with `xce cluster replace ",
+                                            node, "`."));
   if (owner != node)
-    return absl::FailedPreconditionError(absl::StrCat(path_, " belongs to node ", owner, ", but this controller is node ",
-                                                      node, ". Give it the right directory, or the right node id."));
+    return absl::FailedPreconditionError(
+        absl::StrCat(path_, " belongs to node ", owner, ", but this controller is node ", node,
+                     ". Give it the right directory, or the right node id."));
   auto log = LogStore::open(fs_, path_ + "/log", instance_.lo, segment_bytes);
   if (!log.ok()) return log.status();
   if ((*log)->contents().entries.empty())
-    return absl::DataLossError(absl::StrCat(
-        path_, "/log has been lost. Starting without it could undo what this node acknowledged: put it back, or move "
-               "the directory aside and bring this node back with `xce cluster replace ", node, "`."));
+    return absl::DataLossError(
+        absl::StrCat(path_,
+                     "/log has been lost. Starting without it could undo what this node "
+                     "acknowledged: put it back, or move "
+                     "the directory aside and bring this node back with `xce cluster replace ",
+                     node, "`."));
   if (cluster_id_of((*log)->contents().entries.front().data) != cluster_)
-    return absl::DataLossError(absl::StrCat(path_, "/log is not the log of the cluster that ", path_,
-                                            "/identity names. Put the right one back."));
+    return absl::DataLossError(absl::StrCat(path_, "/log is not the log of the cluster that ",
+                                            path_, "/identity names. Put the right one back."));
   if (cluster_id_of(first_entry) != cluster_)
-    return absl::FailedPreconditionError(absl::StrCat(
-        path_, " belongs to cluster ", hex(cluster_), ", but the peers given make cluster ",
-        hex(cluster_id_of(first_entry)), ". Give the node ids and addresses that the cluster was founded with, or use "
-        "another data directory."));
+    return absl::FailedPreconditionError(
+        absl::StrCat(path_, " belongs to cluster ", hex(cluster_),
+                     ", but the peers given make cluster ", hex(cluster_id_of(first_entry)),
+                     ". Give the node ids and addresses that the cluster was founded with, or use "
+                     "another data directory."));
   log_ = std::move(*log);
   return absl::OkStatus();
 }

@@ -21,16 +21,20 @@ namespace xce::consensus {
 // 64 random bits from the system.
 uint64_t random_u64();
 
-// The cluster's id: a hash of the log's first entry, so that nodes with other first entries never meet.
+// The cluster's id: a hash of the log's first entry, so that nodes with other first entries never
+// meet.
 uint64_t cluster_id_of(std::string_view first_entry);
 
 class DataDir {
  public:
-  // Opens the directory, making it if need be, locks it and opens its log. A new one gets a log with `first_entry`
-  // (a configuration, in term 1). Errors say in words what is wrong and what to do: the directory is another node's or
-  // another cluster's, is in use, is damaged, or was half lost.
-  static absl::StatusOr<std::unique_ptr<DataDir>> open(FileSystem* fs, const std::string& path, uint64_t node,
-                                                       const std::string& first_entry, size_t segment_bytes);
+  // Opens the directory, making it if need be, locks it and opens its log. A new one gets a log
+  // with `first_entry` (a configuration, in term 1). Errors say in words what is wrong and what to
+  // do: the directory is another node's or another cluster's, is in use, is damaged, or was half
+  // lost.
+  static absl::StatusOr<std::unique_ptr<DataDir>> open(FileSystem* fs, const std::string& path,
+                                                       uint64_t node,
+                                                       const std::string& first_entry,
+                                                       size_t segment_bytes);
   ~DataDir();
   DataDir(const DataDir&) = delete;
   DataDir& operator=(const DataDir&) = delete;
@@ -44,7 +48,8 @@ class DataDir {
   DataDir(FileSystem* fs, std::string path) : fs_(fs), path_(std::move(path)) {}
   absl::Status lock();
   absl::Status found(uint64_t node, const std::string& first_entry, size_t segment_bytes);
-  absl::Status load(const std::string& identity, uint64_t node, const std::string& first_entry, size_t segment_bytes);
+  absl::Status load(const std::string& identity, uint64_t node, const std::string& first_entry,
+                    size_t segment_bytes);
 
   FileSystem* const fs_;
   const std::string path_;

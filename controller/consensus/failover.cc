@@ -12,10 +12,14 @@ void Failover::observe(uint64_t term, uint64_t primary) {
   others_.clear();
 }
 
-void Failover::set_suspecting(bool suspecting) { suspecting_ = suspecting && primary_ != 0 && primary_ != self_; }
+void Failover::set_suspecting(bool suspecting) {
+  suspecting_ = suspecting && primary_ != 0 && primary_ != self_;
+}
 
-void Failover::on_suspect(uint64_t from, uint64_t term, uint64_t primary, LogPosition position, uint64_t now_ms) {
-  if (term != term_ || primary != primary_ || primary == 0 || from == primary || from == self_) return;
+void Failover::on_suspect(uint64_t from, uint64_t term, uint64_t primary, LogPosition position,
+                          uint64_t now_ms) {
+  if (term != term_ || primary != primary_ || primary == 0 || from == primary || from == self_)
+    return;
   others_[from] = {position, now_ms};
 }
 
@@ -25,7 +29,9 @@ bool Failover::should_stand(LogPosition own, unsigned voters, uint64_t now_ms) c
   for (const auto& [id, claim] : others_) {
     if (now_ms - claim.made_ms > kSuspicionLifetimeMs) continue;
     suspects++;
-    if (std::tie(claim.position.term, claim.position.index, id) > std::tie(own.term, own.index, self_)) return false;
+    if (std::tie(claim.position.term, claim.position.index, id) >
+        std::tie(own.term, own.index, self_))
+      return false;
   }
   return suspects > voters / 2;
 }

@@ -1,9 +1,10 @@
 // When to stop waiting for a primary whose process is gone (DESIGN "Fast failover"). PURE.
 //
-// A standby that has seen for itself that the primary's process is gone suspects it and says so to the other voters,
-// with the position of its log. When a majority of the voters, itself included, suspect the same primary in the same
-// term, the one with the highest position stands for election at once; the others wait for its request. Without such a
-// majority nothing happens: one standby alone, or one with a cut cable, never deposes a live primary.
+// A standby that has seen for itself that the primary's process is gone suspects it and says so to
+// the other voters, with the position of its log. When a majority of the voters, itself included,
+// suspect the same primary in the same term, the one with the highest position stands for election
+// at once; the others wait for its request. Without such a majority nothing happens: one standby
+// alone, or one with a cut cable, never deposes a live primary.
 #ifndef XCE_CONTROLLER_CONSENSUS_FAILOVER_H_
 #define XCE_CONTROLLER_CONSENSUS_FAILOVER_H_
 
@@ -15,7 +16,8 @@ namespace xce::consensus {
 inline constexpr uint64_t kSuspicionLifetimeMs = 500;
 inline constexpr uint64_t kSuspicionRepeatMs = 100;
 
-// The end of a node's log. The longest log wins; the id only breaks ties, so that two nodes never stand at once.
+// The end of a node's log. The longest log wins; the id only breaks ties, so that two nodes never
+// stand at once.
 struct LogPosition {
   uint64_t term = 0;
   uint64_t index = 0;
@@ -25,16 +27,19 @@ class Failover {
  public:
   explicit Failover(uint64_t self) : self_(self) {}
 
-  // The primary of a term, as the node knows it; 0: it knows none. A change of either forgets all suspicions.
+  // The primary of a term, as the node knows it; 0: it knows none. A change of either forgets all
+  // suspicions.
   void observe(uint64_t term, uint64_t primary);
 
   // This node has found the primary's process gone, or has heard from it again.
   void set_suspecting(bool suspecting);
   bool suspecting() const { return suspecting_; }
 
-  // Another voter says that it suspects. What it says of another term or primary is ignored. It must say so again
-  // within kSuspicionLifetimeMs for as long as it does: a voter that has found the primary alive falls silent.
-  void on_suspect(uint64_t from, uint64_t term, uint64_t primary, LogPosition position, uint64_t now_ms);
+  // Another voter says that it suspects. What it says of another term or primary is ignored. It
+  // must say so again within kSuspicionLifetimeMs for as long as it does: a voter that has found
+  // the primary alive falls silent.
+  void on_suspect(uint64_t from, uint64_t term, uint64_t primary, LogPosition position,
+                  uint64_t now_ms);
 
   // Whether this node, whose log ends at `own`, is to stand now, in a cluster of `voters`.
   bool should_stand(LogPosition own, unsigned voters, uint64_t now_ms) const;

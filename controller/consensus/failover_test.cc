@@ -1,5 +1,5 @@
-// When a standby stops waiting: only with a majority, only for the same primary and term, and only the one with the
-// longest log.
+// When a standby stops waiting: only with a majority, only for the same primary and term, and only
+// the one with the longest log.
 #include "controller/consensus/failover.h"
 
 #include <gtest/gtest.h>

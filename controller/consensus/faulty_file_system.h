@@ -16,21 +16,33 @@ namespace xce::consensus {
 class FaultyFileSystem final : public FileSystem {
  public:
   // From now on every write fails with this errno (0: none does).
-  void fail_writes(int error) { set([&] { write_error_ = error; }); }
+  void fail_writes(int error) {
+    set([&] { write_error_ = error; });
+  }
   // Each write takes at most so many bytes (0: all).
-  void shorten_writes(size_t bytes) { set([&] { max_write_ = bytes; }); }
+  void shorten_writes(size_t bytes) {
+    set([&] { max_write_ = bytes; });
+  }
   // Only so many more bytes can be written; then the disk is full.
-  void limit_space(int64_t bytes) { set([&] { space_ = bytes; }); }
+  void limit_space(int64_t bytes) {
+    set([&] { space_ = bytes; });
+  }
   // Writes to the log wait until release_writes().
-  void block_writes() { set([&] { blocked_ = true; }); }
-  void release_writes() { set([&] { blocked_ = false; }); }
+  void block_writes() {
+    set([&] { blocked_ = true; });
+  }
+  void release_writes() {
+    set([&] { blocked_ = false; });
+  }
   // How many writes of at least a sector have been asked for.
   int writes() const {
     const std::lock_guard<std::mutex> lock(mutex_);
     return writes_;
   }
 
-  int open(const std::string& path, int flags, int mode) override { return real_->open(path, flags, mode); }
+  int open(const std::string& path, int flags, int mode) override {
+    return real_->open(path, flags, mode);
+  }
   int64_t pwrite(int fd, const void* bytes, size_t n, uint64_t offset) override {
     {
       std::unique_lock<std::mutex> lock(mutex_);
@@ -46,15 +58,21 @@ class FaultyFileSystem final : public FileSystem {
     }
     return real_->pwrite(fd, bytes, n, offset);
   }
-  int64_t pread(int fd, void* bytes, size_t n, uint64_t offset) override { return real_->pread(fd, bytes, n, offset); }
+  int64_t pread(int fd, void* bytes, size_t n, uint64_t offset) override {
+    return real_->pread(fd, bytes, n, offset);
+  }
   int fdatasync(int fd) override { return real_->fdatasync(fd); }
   int fsync(int fd) override { return real_->fsync(fd); }
   int close(int fd) override { return real_->close(fd); }
-  int rename(const std::string& from, const std::string& to) override { return real_->rename(from, to); }
+  int rename(const std::string& from, const std::string& to) override {
+    return real_->rename(from, to);
+  }
   int unlink(const std::string& path) override { return real_->unlink(path); }
   int mkdir(const std::string& path, int mode) override { return real_->mkdir(path, mode); }
   int lock(int fd) override { return real_->lock(fd); }
-  int list(const std::string& path, std::vector<std::string>* names) override { return real_->list(path, names); }
+  int list(const std::string& path, std::vector<std::string>* names) override {
+    return real_->list(path, names);
+  }
 
  private:
   template <class F>

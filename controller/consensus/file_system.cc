@@ -71,32 +71,35 @@ FileSystem* posix_file_system() {
 
 absl::Status file_error(int negative_errno, std::string_view what, const std::string& path) {
   const int code = -negative_errno;
-  std::string message = absl::StrCat("cannot ", std::string(what), " ", path, ": ", std::strerror(code));
+  std::string message =
+      absl::StrCat("cannot ", std::string(what), " ", path, ": ", std::strerror(code));
   switch (code) {
     case ENOSPC:
     case EDQUOT:
-      return absl::ResourceExhaustedError(
-          absl::StrCat(message, ". Free space on that file system, then start this controller again."));
+      return absl::ResourceExhaustedError(absl::StrCat(
+          message, ". Free space on that file system, then start this controller again."));
     case EIO:
-      return absl::DataLossError(absl::StrCat(
-          message, ". The disk does not keep what is written to it: look at the kernel's log and replace the disk, then "
-                   "bring this node back with `xce cluster replace`."));
+      return absl::DataLossError(absl::StrCat(message,
+                                              ". The disk does not keep what is written to it: "
+                                              "look at the kernel's log and replace the disk, then "
+                                              "bring this node back with `xce cluster replace`."));
     case EROFS:
-      return absl::UnavailableError(absl::StrCat(
-          message, ". Linux makes a file system read-only after an error: look at the kernel's log, repair and remount "
-                   "it, then start this controller again."));
+      return absl::UnavailableError(
+          absl::StrCat(message,
+                       ". Linux makes a file system read-only after an error: look at the kernel's "
+                       "log, repair and remount "
+                       "it, then start this controller again."));
     case EACCES:
     case EPERM:
       return absl::PermissionDeniedError(
           absl::StrCat(message, ". Give the user that runs the controller access to it."));
-    case ENOENT:
-      return absl::NotFoundError(message);
-    default:
-      return absl::InternalError(message);
+    case ENOENT: return absl::NotFoundError(message);
+    default: return absl::InternalError(message);
   }
 }
 
-absl::Status write_fully(FileSystem* fs, int fd, std::string_view bytes, uint64_t offset, const std::string& path) {
+absl::Status write_fully(FileSystem* fs, int fd, std::string_view bytes, uint64_t offset,
+                         const std::string& path) {
   while (!bytes.empty()) {
     const int64_t n = fs->pwrite(fd, bytes.data(), bytes.size(), offset);
     if (n < 0) return file_error(static_cast<int>(n), "write", path);

@@ -37,11 +37,13 @@ class FileSystem {
 // The operating system's files. Never destroyed.
 FileSystem* posix_file_system();
 
-// A status for a failed operation: names what was tried and the file, and for the common errors what to do about it.
+// A status for a failed operation: names what was tried and the file, and for the common errors
+// what to do about it.
 absl::Status file_error(int negative_errno, std::string_view what, const std::string& path);
 
 // Writes all of `bytes`, going on after short writes. OK, or file_error's status.
-absl::Status write_fully(FileSystem* fs, int fd, std::string_view bytes, uint64_t offset, const std::string& path);
+absl::Status write_fully(FileSystem* fs, int fd, std::string_view bytes, uint64_t offset,
+                         const std::string& path);
 
 // A whole file's content. NotFound when there is none.
 absl::StatusOr<std::string> read_file(FileSystem* fs, const std::string& path);

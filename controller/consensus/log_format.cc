@@ -33,12 +33,12 @@ struct RecordHeader {
   uint8_t version;
   uint8_t type;  // 1: a batch of items
   uint16_t reserved;
-  uint32_t length;      // bytes of items, without padding
+  uint32_t length;  // bytes of items, without padding
   uint32_t reserved1;
   uint64_t seq;
   uint64_t reserved2[3];
-  uint32_t chain;       // header_crc of the record before this one
-  uint32_t body_crc;    // of the items, seeded with chain
+  uint32_t chain;     // header_crc of the record before this one
+  uint32_t body_crc;  // of the items, seeded with chain
   uint32_t reserved3;
   uint32_t header_crc;  // of this struct up to here, seeded with the salt
 };
@@ -81,15 +81,19 @@ std::optional<SegmentHeader> read_segment_header(std::string_view bytes) {
 }
 
 // The header of a record at `offset`, if its own checksum holds.
-std::optional<RecordHeader> read_record_header(std::string_view bytes, size_t offset, uint64_t salt) {
+std::optional<RecordHeader> read_record_header(std::string_view bytes, size_t offset,
+                                               uint64_t salt) {
   RecordHeader header;
   if (offset > bytes.size() || bytes.size() - offset < sizeof header) return std::nullopt;
   std::memcpy(&header, bytes.data() + offset, sizeof header);
-  if (header.magic != kRecordMagic || crc_of(header, salt) != header.header_crc) return std::nullopt;
+  if (header.magic != kRecordMagic || crc_of(header, salt) != header.header_crc)
+    return std::nullopt;
   return header;
 }
 
-bool all_zero(std::string_view bytes) { return bytes.find_first_not_of('\0') == std::string_view::npos; }
+bool all_zero(std::string_view bytes) {
+  return bytes.find_first_not_of('\0') == std::string_view::npos;
+}
 
 // Takes values off the front of a byte string; a read past the end yields zero and sets failed().
 class Cursor {
@@ -215,13 +219,15 @@ std::optional<uint64_t> decode_mark(uint64_t salt, std::string_view bytes) {
   if (bytes.size() < sizeof mark) return std::nullopt;
   std::memcpy(&mark, bytes.data(), sizeof mark);
   if (mark.magic != kMarkMagic) return std::nullopt;
-  if (crc32c(seed_of(salt), as_bytes(mark).substr(0, offsetof(Mark, crc))) != mark.crc) return std::nullopt;
+  if (crc32c(seed_of(salt), as_bytes(mark).substr(0, offsetof(Mark, crc))) != mark.crc)
+    return std::nullopt;
   return mark.seq;
 }
 
 absl::Status LogReplay::damage(std::string_view what) const {
-  return absl::DataLossError(absl::StrCat(end_file_, " is damaged at offset ", end_offset_, " (record ",
-                                          tail_.next_seq, "): ", std::string(what), ". ", way_out_));
+  return absl::DataLossError(absl::StrCat(end_file_, " is damaged at offset ", end_offset_,
+                                          " (record ", tail_.next_seq, "): ", std::string(what),
+                                          ". ", way_out_));
 }
 
 bool LogReplay::later_record_in(std::string_view bytes, size_t from) const {
@@ -235,9 +241,9 @@ bool LogReplay::later_record_in(std::string_view bytes, size_t from) const {
 absl::Status LogReplay::add(uint64_t number, std::string_view file, std::string_view bytes) {
   const auto header = read_segment_header(bytes.substr(0, std::min(bytes.size(), kSector)));
   if (header && header->version > kLogVersion)
-    return absl::FailedPreconditionError(
-        absl::StrCat(std::string(file), " was written by a newer version of XCE (log format ", header->version,
-                     "; this one knows ", kLogVersion, "). Start the newer version."));
+    return absl::FailedPreconditionError(absl::StrCat(
+        std::string(file), " was written by a newer version of XCE (log format ", header->version,
+        "; this one knows ", kLogVersion, "). Start the newer version."));
   const bool ours = header && header->salt == salt_ && header->number == number;
   if (!ours) {
     if (!header && all_zero(bytes)) return absl::OkStatus();  // made in advance, not yet used
@@ -246,7 +252,8 @@ absl::Status LogReplay::add(uint64_t number, std::string_view file, std::string_
       end_file_ = std::string(file);
       end_offset_ = 0;
       if (header) return damage("the segment belongs to another log or has another number");
-      if (later_record_in(bytes, kSector)) return damage("the segment's header cannot be read, but later records can");
+      if (later_record_in(bytes, kSector))
+        return damage("the segment's header cannot be read, but later records can");
       ended_ = torn_ = true;
       torn_segment_ = number;
       return absl::OkStatus();
@@ -255,7 +262,8 @@ absl::Status LogReplay::add(uint64_t number, std::string_view file, std::string_
   }
   if (ended_ && torn_) return damage("it cannot be read, but a later segment has been written");
   if (tail_.segment != 0 && (header->first_seq != tail_.next_seq || header->chain != tail_.chain))
-    return damage(absl::StrCat("records are missing: the next segment starts with record ", header->first_seq));
+    return damage(absl::StrCat("records are missing: the next segment starts with record ",
+                               header->first_seq));
   if (tail_.segment == 0) {
     tail_.next_seq = header->first_seq;
     tail_.chain = header->chain;
@@ -279,17 +287,19 @@ absl::Status LogReplay::read_records(std::string_view file, std::string_view byt
     if (!good) {
       end_file_ = std::string(file);
       end_offset_ = tail_.offset;
-      // The header of a record may be the very part that is bad: look for any record that was written later.
+      // The header of a record may be the very part that is bad: look for any record that was
+      // written later.
       if (later_record_in(bytes, tail_.offset))
-        return damage("it cannot be read, but later records can: this is no write cut short by a crash");
+        return damage(
+            "it cannot be read, but later records can: this is no write cut short by a crash");
       ended_ = true;
       torn_ = !all_zero(bytes.substr(tail_.offset));
       torn_segment_ = tail_.segment;
       return absl::OkStatus();
     }
     if (header->version > kLogVersion)
-      return absl::FailedPreconditionError(
-          absl::StrCat(std::string(file), " was written by a newer version of XCE. Start the newer version."));
+      return absl::FailedPreconditionError(absl::StrCat(
+          std::string(file), " was written by a newer version of XCE. Start the newer version."));
     absl::Status status = apply_items(file, tail_.offset, items);
     if (!status.ok()) return status;
     tail_.offset += record_size(header->length);
@@ -343,26 +353,27 @@ absl::Status LogReplay::apply_items(std::string_view file, size_t offset, std::s
           entry.type = static_cast<uint16_t>(in.take<uint32_t>());
           const auto length = in.take<uint32_t>();
           entry.data = std::string(in.take_bytes(length));
-          if (entry.term == 0 || entry.data.size() % 8 != 0) problem = "an entry without a term or of odd length";
+          if (entry.term == 0 || entry.data.size() % 8 != 0)
+            problem = "an entry without a term or of odd length";
           contents_.entries.push_back(std::move(entry));
         }
         break;
       }
-      default:
-        problem = "an item of an unknown kind";
+      default: problem = "an item of an unknown kind";
     }
     if (in.failed()) problem = "an item is cut short";
   }
   if (problem == nullptr) return absl::OkStatus();
   // The checksum holds, so these bytes are what was written: a bug or a forged file, no bad disk.
-  return absl::DataLossError(absl::StrCat(std::string(file), " makes no sense at offset ", offset, ": ", problem, ". ",
-                                          way_out_));
+  return absl::DataLossError(absl::StrCat(std::string(file), " makes no sense at offset ", offset,
+                                          ": ", problem, ". ", way_out_));
 }
 
 absl::Status LogReplay::finish(std::optional<uint64_t> mark) {
   if (mark && *mark >= tail_.next_seq)
-    return damage(absl::StrCat("it cannot be read, but had been written completely (the mark says up to record ",
-                               *mark, ")"));
+    return damage(absl::StrCat(
+        "it cannot be read, but had been written completely (the mark says up to record ", *mark,
+        ")"));
   return absl::OkStatus();
 }
 

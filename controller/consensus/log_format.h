@@ -1,17 +1,19 @@
 // The log as bytes: how records are written, and what can be read back. PURE: no file, no clock.
 //
-// A log is a row of segments of one size, zero filled when made. A segment starts with a header in its first sector;
-// records follow, each starting on a sector. One record is what one write put on disk: a batch of items (term and
-// vote, entries, a truncation, a peer's instance). A record is written only after the one before it is on disk, and
-// its checksum covers the checksum of that one. From this follows the rule by which damage and a crash are told apart:
+// A log is a row of segments of one size, zero filled when made. A segment starts with a header in
+// its first sector; records follow, each starting on a sector. One record is what one write put on
+// disk: a batch of items (term and vote, entries, a truncation, a peer's instance). A record is
+// written only after the one before it is on disk, and its checksum covers the checksum of that
+// one. From this follows the rule by which damage and a crash are told apart:
 //
-//   A record that does not check out, or zeros, with any valid later record behind it: the log is damaged.
-//   The same with nothing behind it: the last write was torn by a crash, and nobody was told that it succeeded. It is
-//   cut off - unless the mark says that it had been on disk: then the log is damaged.
+//   A record that does not check out, or zeros, with any valid later record behind it: the log is
+//   damaged. The same with nothing behind it: the last write was torn by a crash, and nobody was
+//   told that it succeeded. It is cut off - unless the mark says that it had been on disk: then the
+//   log is damaged.
 //
 // The mark is a small file that the writer updates after each completed write, without syncing it.
-// All checksums are seeded with the log's salt (random, private to the node), so that no entry's content can look
-// like a record.
+// All checksums are seeded with the log's salt (random, private to the node), so that no entry's
+// content can look like a record.
 #ifndef XCE_CONTROLLER_CONSENSUS_LOG_FORMAT_H_
 #define XCE_CONTROLLER_CONSENSUS_LOG_FORMAT_H_
 
@@ -31,7 +33,8 @@ inline constexpr size_t kRecordHeaderSize = 64;
 inline constexpr size_t kMarkSize = 32;
 inline constexpr uint32_t kLogVersion = 1;
 
-// One entry of the replicated log. `data` is a multiple of 8 bytes (that is how the Raft core wants it).
+// One entry of the replicated log. `data` is a multiple of 8 bytes (that is how the Raft core wants
+// it).
 struct LogEntry {
   uint64_t term = 0;
   uint16_t type = 0;  // XCE_ENTRY_*
@@ -50,8 +53,8 @@ struct InstanceId {
 struct LogContents {
   uint64_t term = 0;
   uint64_t vote = 0;
-  std::deque<LogEntry> entries;                // entries[i] has index i + 1
-  std::map<uint64_t, InstanceId> instances;    // the data directory that each peer was last seen with
+  std::deque<LogEntry> entries;              // entries[i] has index i + 1
+  std::map<uint64_t, InstanceId> instances;  // the data directory that each peer was last seen with
 };
 
 // Where the next record goes.
@@ -62,8 +65,8 @@ struct LogTail {
   uint32_t chain = 0;     // checksum that the next record continues
 };
 
-// Items of a record, appended to `out`. append_entries_item appends entries first_index ...; further entries are added
-// with append_entry, whose number must be `count`.
+// Items of a record, appended to `out`. append_entries_item appends entries first_index ...;
+// further entries are added with append_entry, whose number must be `count`.
 void append_term_vote_item(uint64_t term, uint64_t vote, std::string* out);
 void append_truncate_item(uint64_t from_index, std::string* out);
 void append_instance_item(uint64_t node, const InstanceId& instance, std::string* out);
@@ -75,7 +78,8 @@ size_t entry_item_size(size_t data_size);
 // Size on disk of a record with this payload, a multiple of kSector.
 size_t record_size(size_t payload_size);
 
-// The bytes of a record with these items, padded to whole sectors; advances tail's next_seq and chain, not its offset.
+// The bytes of a record with these items, padded to whole sectors; advances tail's next_seq and
+// chain, not its offset.
 std::string encode_record(uint64_t salt, std::string_view items, LogTail* tail);
 
 // The first sector of segment `number`, whose first record will be tail's next.
@@ -94,8 +98,8 @@ class LogReplay {
   // way_out: what an operator should do about a damaged log; it ends every such error message.
   LogReplay(uint64_t salt, std::string way_out) : salt_(salt), way_out_(std::move(way_out)) {}
 
-  // Takes in the next segment. DataLoss: the log is damaged; the message names the file, the offset and the way out.
-  // FailedPrecondition: written by a newer version.
+  // Takes in the next segment. DataLoss: the log is damaged; the message names the file, the offset
+  // and the way out. FailedPrecondition: written by a newer version.
   absl::Status add(uint64_t number, std::string_view file, std::string_view bytes);
 
   // To be called after the last segment. DataLoss: records that the mark covers are not there.
@@ -103,9 +107,11 @@ class LogReplay {
 
   LogContents& contents() { return contents_; }
   const LogTail& tail() const { return tail_; }
-  // Whether a torn write follows the tail: the bytes behind the tail must be cleared before anything is appended.
+  // Whether a torn write follows the tail: the bytes behind the tail must be cleared before
+  // anything is appended.
   bool torn() const { return torn_; }
-  // Number of the segment whose bytes behind the tail need clearing; it may be one past tail().segment.
+  // Number of the segment whose bytes behind the tail need clearing; it may be one past
+  // tail().segment.
   uint64_t torn_segment() const { return torn_segment_; }
 
  private:
@@ -118,10 +124,10 @@ class LogReplay {
   std::string way_out_;
   LogContents contents_;
   LogTail tail_;
-  bool ended_ = false;       // zeros or a bad record was met: nothing valid may follow
+  bool ended_ = false;  // zeros or a bad record was met: nothing valid may follow
   bool torn_ = false;
   uint64_t torn_segment_ = 0;
-  std::string end_file_;     // where that was
+  std::string end_file_;  // where that was
   size_t end_offset_ = 0;
 };
 

@@ -54,7 +54,8 @@ struct Result {
   bool torn = false;
 };
 
-Result replay(const std::vector<std::string>& segments, std::optional<uint64_t> mark = std::nullopt) {
+Result replay(const std::vector<std::string>& segments,
+              std::optional<uint64_t> mark = std::nullopt) {
   LogReplay replay(kSalt, "WAY OUT");
   Result result;
   for (size_t i = 0; i < segments.size() && result.status.ok(); i++)
@@ -129,7 +130,8 @@ TEST(LogReplayTest, ReadsWhatWasWritten) {
   EXPECT_EQ(result.tail.next_seq, 5u);
 }
 
-// A crash during the last write leaves any part of it. Everything before must be read, nothing of it, and no error.
+// A crash during the last write leaves any part of it. Everything before must be read, nothing of
+// it, and no error.
 TEST(LogReplayTest, ATailTornAtAnyByteIsCutOff) {
   Writer writer = three_records();
   const auto [segment, offset] = writer.start(2);
@@ -146,7 +148,8 @@ TEST(LogReplayTest, ATailTornAtAnyByteIsCutOff) {
   EXPECT_EQ(replay({whole}).contents.entries.size(), 2u);
 }
 
-// Blocks of one write may reach the disk in any order: a hole in the middle is a torn write as well.
+// Blocks of one write may reach the disk in any order: a hole in the middle is a torn write as
+// well.
 TEST(LogReplayTest, ATailWithAHoleIsCutOff) {
   Writer writer;
   writer.append_one(1, 1, "a");
@@ -170,7 +173,8 @@ TEST(LogReplayTest, AFlippedBitWithASuccessorIsDamage) {
       std::vector<std::string> damaged = writer.segments();
       damaged[segment][offset + byte] = static_cast<char>(damaged[segment][offset + byte] ^ 0x10);
       const Result result = replay(damaged);
-      ASSERT_TRUE(absl::IsDataLoss(result.status)) << "record " << record << " byte " << byte << ": " << result.status;
+      ASSERT_TRUE(absl::IsDataLoss(result.status))
+          << "record " << record << " byte " << byte << ": " << result.status;
       EXPECT_NE(result.status.ToString().find("segment1"), std::string::npos) << result.status;
       EXPECT_NE(result.status.ToString().find("WAY OUT"), std::string::npos) << result.status;
     }
@@ -252,7 +256,8 @@ TEST(LogReplayTest, ASegmentsHeaderIsTornWithItsFirstRecordOrDamaged) {
 }
 
 TEST(LogReplayTest, ContentThatLooksLikeARecordIsNoSuccessor) {
-  // A client cannot know the salt; with another one it builds what would be a later record, and has it logged.
+  // A client cannot know the salt; with another one it builds what would be a later record, and has
+  // it logged.
   Writer forged(kSalt + 1);
   for (uint64_t i = 1; i <= 8; i++) forged.append_one(i, 1, "forged");
   Writer writer;

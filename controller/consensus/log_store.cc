@@ -49,10 +49,13 @@ LogStore::~LogStore() {
   if (mark_fd_ >= 0) fs_->close(mark_fd_);
 }
 
-std::string LogStore::segment_path(uint64_t number) const { return directory_ + "/" + segment_name(number); }
+std::string LogStore::segment_path(uint64_t number) const {
+  return directory_ + "/" + segment_name(number);
+}
 
-absl::StatusOr<std::unique_ptr<LogStore>> LogStore::open(FileSystem* fs, const std::string& directory, uint64_t salt,
-                                                         size_t segment_bytes) {
+absl::StatusOr<std::unique_ptr<LogStore>> LogStore::open(FileSystem* fs,
+                                                         const std::string& directory,
+                                                         uint64_t salt, size_t segment_bytes) {
   const int rv = fs->mkdir(directory, 0700);
   if (rv < 0) return file_error(rv, "create", directory);
   std::unique_ptr<LogStore> store(new LogStore(fs, directory, salt, segment_bytes));
@@ -94,16 +97,19 @@ absl::Status LogStore::remove(FileSystem* fs, const std::string& directory) {
 absl::Status LogStore::load() {
   const auto numbers = list_segments(fs_, directory_);
   if (!numbers.ok()) return numbers.status();
-  LogReplay replay(salt_, absl::StrCat("Do not delete it: what this node acknowledged may be in it. Move ", directory_,
-                                       " and its parent's other files aside, then let the other controllers rebuild "
-                                       "this node with `xce cluster replace`, or restore a backup."));
+  LogReplay replay(
+      salt_,
+      absl::StrCat("Do not delete it: what this node acknowledged may be in it. Move ", directory_,
+                   " and its parent's other files aside, then let the other controllers rebuild "
+                   "this node with `xce cluster replace`, or restore a backup."));
   uint64_t expected = numbers->empty() ? 0 : numbers->front();
   for (const uint64_t number : *numbers) {
     const std::string path = segment_path(number);
     if (number != expected)
-      return absl::DataLossError(
-          absl::StrCat(segment_path(expected), " is missing, but later segments are there. Put it back, or move the "
-                       "data directory aside and bring this node back with `xce cluster replace`."));
+      return absl::DataLossError(absl::StrCat(
+          segment_path(expected),
+          " is missing, but later segments are there. Put it back, or move the "
+          "data directory aside and bring this node back with `xce cluster replace`."));
     expected++;
     const auto bytes = read_file(fs_, path);
     if (!bytes.ok()) return bytes.status();
@@ -123,7 +129,8 @@ absl::Status LogStore::load() {
   tail_ = replay.tail();
   if (replay.torn()) {
     had_torn_tail_ = true;
-    status = clear_torn(replay.torn_segment(), replay.torn_segment() == tail_.segment ? tail_.offset : 0);
+    status = clear_torn(replay.torn_segment(),
+                        replay.torn_segment() == tail_.segment ? tail_.offset : 0);
     if (!status.ok()) return status;
   }
   if (tail_.segment != 0) {
@@ -149,7 +156,8 @@ absl::Status LogStore::clear_torn(uint64_t segment, size_t from) {
   return status;
 }
 
-// Makes a segment full of zeros, or takes one that an earlier run made and did not use. Returns its descriptor.
+// Makes a segment full of zeros, or takes one that an earlier run made and did not use. Returns its
+// descriptor.
 absl::StatusOr<int> LogStore::make_segment(uint64_t number) {
   const std::string path = segment_path(number);
   const int fd = fs_->open(path, O_RDWR | O_CREAT | O_DSYNC, 0600);
@@ -196,7 +204,8 @@ absl::Status LogStore::next_segment() {
     making_ = 0;
     std::swap(fd, made_fd_);
     made_fd_ = -1;
-    // It may have failed for want of space that has been freed since: try once more before giving up.
+    // It may have failed for want of space that has been freed since: try once more before giving
+    // up.
     if (!fd.ok()) fd = make_segment(number);
   } else {
     fd = make_segment(number);
@@ -214,7 +223,8 @@ absl::Status LogStore::next_segment() {
 absl::Status LogStore::append(std::string_view items) {
   const size_t size = record_size(items.size());
   if (size + kSector > segment_bytes_)
-    return absl::InternalError(absl::StrCat("a log record of ", size, " bytes does not fit into a segment"));
+    return absl::InternalError(
+        absl::StrCat("a log record of ", size, " bytes does not fit into a segment"));
   if (tail_.segment == 0 || tail_.offset + size > segment_bytes_) {
     absl::Status status = next_segment();
     if (!status.ok()) return status;

@@ -1,7 +1,9 @@
-// The log's files in data_dir/log: segments, and the mark. Format and recovery rules are in log_format.h.
+// The log's files in data_dir/log: segments, and the mark. Format and recovery rules are in
+// log_format.h.
 //
-// Calls block on the disk. Not thread safe: it belongs to whoever opened it, then to the log writer's thread. A helper
-// thread of its own makes the next segment in advance, so that an append never waits for 8 MiB of zeros.
+// Calls block on the disk. Not thread safe: it belongs to whoever opened it, then to the log
+// writer's thread. A helper thread of its own makes the next segment in advance, so that an append
+// never waits for 8 MiB of zeros.
 #ifndef XCE_CONTROLLER_CONSENSUS_LOG_STORE_H_
 #define XCE_CONTROLLER_CONSENSUS_LOG_STORE_H_
 
@@ -27,9 +29,11 @@ class LogStore {
   // The most that one append may hold for segments of this size, in bytes of items.
   static size_t max_items(size_t segment_bytes) { return segment_bytes - 2 * kSector; }
 
-  // Opens (or makes) the log in `directory` and reads it. `salt` is the one that it was or will be written with.
-  // DataLoss: the log is damaged. Other errors: see file_error. The messages name the file and the way out.
-  static absl::StatusOr<std::unique_ptr<LogStore>> open(FileSystem* fs, const std::string& directory, uint64_t salt,
+  // Opens (or makes) the log in `directory` and reads it. `salt` is the one that it was or will be
+  // written with. DataLoss: the log is damaged. Other errors: see file_error. The messages name the
+  // file and the way out.
+  static absl::StatusOr<std::unique_ptr<LogStore>> open(FileSystem* fs,
+                                                        const std::string& directory, uint64_t salt,
                                                         size_t segment_bytes);
   ~LogStore();
   LogStore(const LogStore&) = delete;
@@ -42,7 +46,8 @@ class LogStore {
   // Puts one record on disk; returns once it is there. After an error nothing more may be appended.
   absl::Status append(std::string_view items);
 
-  // The salt of a log that exists in `directory`, or 0 when there is none. Reads the first segment only.
+  // The salt of a log that exists in `directory`, or 0 when there is none. Reads the first segment
+  // only.
   static absl::StatusOr<uint64_t> existing_salt(FileSystem* fs, const std::string& directory);
   // Removes every file of a log.
   static absl::Status remove(FileSystem* fs, const std::string& directory);
@@ -72,9 +77,9 @@ class LogStore {
   // The segment made in advance. The thread exists only while it makes one.
   std::thread maker_;
   std::mutex mutex_;
-  bool made_ = false;                     // guarded by mutex_
-  absl::StatusOr<int> made_fd_ = -1;      // guarded by mutex_
-  uint64_t making_ = 0;                   // number under way or made, 0: none; owner's thread only
+  bool made_ = false;                 // guarded by mutex_
+  absl::StatusOr<int> made_fd_ = -1;  // guarded by mutex_
+  uint64_t making_ = 0;               // number under way or made, 0: none; owner's thread only
 };
 
 }  // namespace xce::consensus

@@ -32,7 +32,9 @@ class LogStoreTest : public testing::Test {
     std::error_code ignored;
     std::filesystem::remove_all(path_, ignored);
   }
-  absl::StatusOr<std::unique_ptr<LogStore>> open() { return LogStore::open(&fs_, path_ + "/log", kSalt, kSegment); }
+  absl::StatusOr<std::unique_ptr<LogStore>> open() {
+    return LogStore::open(&fs_, path_ + "/log", kSalt, kSegment);
+  }
   static std::string one_entry(uint64_t index, const std::string& data) {
     std::string items;
     append_entries_item(index, 1, &items);
@@ -61,7 +63,8 @@ TEST_F(LogStoreTest, KeepsEntriesOverManySegmentsAndReopening) {
     ASSERT_TRUE(store.ok()) << store.status();
     const size_t have = (*store)->contents().entries.size();
     ASSERT_EQ(have, static_cast<size_t>(run) * 40);
-    for (size_t i = have + 1; i <= have + 40; i++) ASSERT_TRUE((*store)->append(one_entry(i, std::string(5000, 'a'))).ok());
+    for (size_t i = have + 1; i <= have + 40; i++)
+      ASSERT_TRUE((*store)->append(one_entry(i, std::string(5000, 'a'))).ok());
   }
   auto store = open();
   ASSERT_TRUE(store.ok());
@@ -74,7 +77,8 @@ TEST_F(LogStoreTest, ShortWritesAreCompleted) {
   {
     auto store = open();
     ASSERT_TRUE(store.ok()) << store.status();
-    for (uint64_t i = 1; i <= 5; i++) ASSERT_TRUE((*store)->append(one_entry(i, std::string(1000, 'b'))).ok());
+    for (uint64_t i = 1; i <= 5; i++)
+      ASSERT_TRUE((*store)->append(one_entry(i, std::string(1000, 'b'))).ok());
   }
   auto store = open();
   ASSERT_TRUE(store.ok());
@@ -110,7 +114,8 @@ TEST_F(LogStoreTest, ATornWriteIsClearedSoThatItNeverComesBack) {
   {
     auto store = open();
     ASSERT_TRUE(store.ok());
-    for (uint64_t i = 1; i <= 3; i++) ASSERT_TRUE((*store)->append(one_entry(i, std::string(100, 'd'))).ok());
+    for (uint64_t i = 1; i <= 3; i++)
+      ASSERT_TRUE((*store)->append(one_entry(i, std::string(100, 'd'))).ok());
   }
   std::filesystem::remove(path_ + "/log/mark");
   overwrite(segment(1), static_cast<std::streamoff>(kSector + 2 * kSector + 70), "garbage");
@@ -130,7 +135,8 @@ TEST_F(LogStoreTest, DamageIsRefusedWithTheFileAndTheWayOut) {
   {
     auto store = open();
     ASSERT_TRUE(store.ok());
-    for (uint64_t i = 1; i <= 3; i++) ASSERT_TRUE((*store)->append(one_entry(i, std::string(100, 'e'))).ok());
+    for (uint64_t i = 1; i <= 3; i++)
+      ASSERT_TRUE((*store)->append(one_entry(i, std::string(100, 'e'))).ok());
   }
   // The last record, which the mark covers.
   overwrite(segment(1), static_cast<std::streamoff>(3 * kSector + 70), "garbage");
@@ -144,7 +150,8 @@ TEST_F(LogStoreTest, AMissingSegmentIsRefused) {
   {
     auto store = open();
     ASSERT_TRUE(store.ok());
-    for (uint64_t i = 1; i <= 30; i++) ASSERT_TRUE((*store)->append(one_entry(i, std::string(5000, 'f'))).ok());
+    for (uint64_t i = 1; i <= 30; i++)
+      ASSERT_TRUE((*store)->append(one_entry(i, std::string(5000, 'f'))).ok());
   }
   std::filesystem::remove(segment(2));
   EXPECT_TRUE(absl::IsDataLoss(open().status()));
@@ -171,7 +178,8 @@ TEST_F(LogStoreTest, WhatIsQueuedDuringAWriteGoesOutAsOneRecord) {
   fs_.release_writes();
   {
     std::unique_lock<std::mutex> lock(mutex);
-    ASSERT_TRUE(changed.wait_for(lock, std::chrono::seconds(10), [&] { return writer.progress().durable == ticket; }));
+    ASSERT_TRUE(changed.wait_for(lock, std::chrono::seconds(10),
+                                 [&] { return writer.progress().durable == ticket; }));
     EXPECT_EQ(wakes, 2);
   }
   EXPECT_EQ(writer.backlog(), 0u);
@@ -193,12 +201,14 @@ TEST_F(LogStoreTest, AFailedWriteEndsTheWriterForGood) {
   writer.enqueue(one_entry(2, "lost"));
   {
     std::unique_lock<std::mutex> lock(mutex);
-    ASSERT_TRUE(changed.wait_for(lock, std::chrono::seconds(10), [&] { return !writer.progress().error.ok(); }));
+    ASSERT_TRUE(changed.wait_for(lock, std::chrono::seconds(10),
+                                 [&] { return !writer.progress().error.ok(); }));
   }
   fs_.fail_writes(0);
   writer.enqueue(one_entry(3, "never"));
   EXPECT_EQ(writer.progress().durable, 0u);
-  EXPECT_NE(writer.progress().error.ToString().find(segment(1)), std::string::npos) << writer.progress().error;
+  EXPECT_NE(writer.progress().error.ToString().find(segment(1)), std::string::npos)
+      << writer.progress().error;
   writer.stop();
   auto again = open();
   ASSERT_TRUE(again.ok());
@@ -207,7 +217,8 @@ TEST_F(LogStoreTest, AFailedWriteEndsTheWriterForGood) {
 
 class DataDirTest : public LogStoreTest {
  protected:
-  absl::StatusOr<std::unique_ptr<DataDir>> open_dir(uint64_t node = 1, const std::string& first = "12345678") {
+  absl::StatusOr<std::unique_ptr<DataDir>> open_dir(uint64_t node = 1,
+                                                    const std::string& first = "12345678") {
     return DataDir::open(&fs_, path_ + "/data", node, first, kSegment);
   }
   void expect_refused(const absl::Status& status, const std::string& words) {

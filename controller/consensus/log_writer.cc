@@ -4,8 +4,12 @@
 
 namespace xce::consensus {
 
-LogWriter::LogWriter(std::unique_ptr<LogStore> store, size_t max_record_bytes, std::function<void()> wake)
-    : max_record_bytes_(max_record_bytes), wake_(std::move(wake)), store_(std::move(store)), thread_([this] { run(); }) {}
+LogWriter::LogWriter(std::unique_ptr<LogStore> store, size_t max_record_bytes,
+                     std::function<void()> wake)
+    : max_record_bytes_(max_record_bytes),
+      wake_(std::move(wake)),
+      store_(std::move(store)),
+      thread_([this] { run(); }) {}
 
 LogWriter::~LogWriter() { stop(); }
 
@@ -45,7 +49,8 @@ void LogWriter::run() {
       std::unique_lock<std::mutex> lock(mutex_);
       wanted_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
       if (stopping_) return;
-      while (!queue_.empty() && (items.empty() || items.size() + queue_.front().bytes.size() <= max_record_bytes_)) {
+      while (!queue_.empty() &&
+             (items.empty() || items.size() + queue_.front().bytes.size() <= max_record_bytes_)) {
         items += queue_.front().bytes;
         ticket = queue_.front().ticket;
         queue_.pop_front();

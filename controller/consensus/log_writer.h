@@ -1,5 +1,6 @@
-// The disk's thread: what the consensus thread queues is put on disk in order, everything queued meanwhile as one
-// record and one write (group commit). The consensus thread never waits for the disk.
+// The disk's thread: what the consensus thread queues is put on disk in order, everything queued
+// meanwhile as one record and one write (group commit). The consensus thread never waits for the
+// disk.
 #ifndef XCE_CONTROLLER_CONSENSUS_LOG_WRITER_H_
 #define XCE_CONTROLLER_CONSENSUS_LOG_WRITER_H_
 
@@ -19,14 +20,15 @@ namespace xce::consensus {
 
 class LogWriter {
  public:
-  // wake is called on the writer's thread after progress() has changed; it must be thread safe and quick.
-  // max_record_bytes: queued items are put into one record up to about this size.
+  // wake is called on the writer's thread after progress() has changed; it must be thread safe and
+  // quick. max_record_bytes: queued items are put into one record up to about this size.
   LogWriter(std::unique_ptr<LogStore> store, size_t max_record_bytes, std::function<void()> wake);
   ~LogWriter();  // as stop()
   LogWriter(const LogWriter&) = delete;
   LogWriter& operator=(const LogWriter&) = delete;
 
-  // Queues items (see log_format.h; at most max_record_bytes). Returns a ticket, higher than all before it.
+  // Queues items (see log_format.h; at most max_record_bytes). Returns a ticket, higher than all
+  // before it.
   uint64_t enqueue(std::string items);
 
   struct Progress {

@@ -34,7 +34,8 @@ class MemoryLog {
   std::deque<LogEntry> entries_;
 };
 
-// An entry as the log holds it: padded to a multiple of 8 bytes; the last byte says by how many, 1 to 8.
+// An entry as the log holds it: padded to a multiple of 8 bytes; the last byte says by how many, 1
+// to 8.
 inline std::string pad_entry(std::string entry) {
   const size_t pad = 8 - entry.size() % 8;
   entry.append(pad, static_cast<char>(pad));

@@ -30,7 +30,8 @@ std::string first_entry_of(const std::vector<Peer>& peers) {
   }
   for (const std::string& address : addresses) raw.push_back(address.c_str());
   size_t length = 0;
-  void* const bytes = xce_core_encode_configuration(ids.data(), raw.data(), static_cast<unsigned>(ids.size()), &length);
+  void* const bytes = xce_core_encode_configuration(ids.data(), raw.data(),
+                                                    static_cast<unsigned>(ids.size()), &length);
   if (bytes == nullptr) return {};
   std::string out(static_cast<const char*>(bytes), length);
   std::free(bytes);
@@ -55,17 +56,22 @@ Node::~Node() {
 uint64_t Node::now_ms() const { return uv_hrtime() / 1000000; }
 
 absl::Status Node::check_options() {
-  std::sort(options_.peers.begin(), options_.peers.end(), [](const Peer& a, const Peer& b) { return a.id < b.id; });
+  std::sort(options_.peers.begin(), options_.peers.end(),
+            [](const Peer& a, const Peer& b) { return a.id < b.id; });
   std::set<uint64_t> ids;
   std::set<std::string> addresses;
   for (const Peer& peer : options_.peers) {
-    if (peer.id == 0 || peer.host.empty()) return absl::InvalidArgumentError("a peer needs an id above 0 and a host");
-    if (!ids.insert(peer.id).second) return absl::InvalidArgumentError(absl::StrCat("two peers have id ", peer.id));
+    if (peer.id == 0 || peer.host.empty())
+      return absl::InvalidArgumentError("a peer needs an id above 0 and a host");
+    if (!ids.insert(peer.id).second)
+      return absl::InvalidArgumentError(absl::StrCat("two peers have id ", peer.id));
     if (!addresses.insert(absl::StrCat(peer.host, ":", peer.port)).second)
-      return absl::InvalidArgumentError(absl::StrCat("two peers have address ", peer.host, ":", peer.port));
+      return absl::InvalidArgumentError(
+          absl::StrCat("two peers have address ", peer.host, ":", peer.port));
   }
   if (ids.count(options_.self) == 0)
-    return absl::InvalidArgumentError(absl::StrCat("this node's id, ", options_.self, ", is not among the peers"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("this node's id, ", options_.self, ", is not among the peers"));
   if (options_.peers.size() > 9) return absl::InvalidArgumentError("more than 9 peers");
   if (options_.heartbeat_ms < 1 || options_.election_timeout_ms < 2 * options_.heartbeat_ms)
     return absl::InvalidArgumentError("the election timeout must be at least twice the heartbeat");
@@ -75,15 +81,20 @@ absl::Status Node::check_options() {
 absl::Status Node::open_log() {
   FileSystem* const fs = options_.fs != nullptr ? options_.fs : posix_file_system();
   const std::string first_entry = first_entry_of(options_.peers);
-  if (first_entry.empty()) return absl::InvalidArgumentError("the peers' addresses make no configuration");
-  auto dir = DataDir::open(fs, options_.data_dir, options_.self, first_entry, options_.segment_bytes);
+  if (first_entry.empty())
+    return absl::InvalidArgumentError("the peers' addresses make no configuration");
+  auto dir =
+      DataDir::open(fs, options_.data_dir, options_.self, first_entry, options_.segment_bytes);
   if (!dir.ok()) return dir.status();
   dir_ = std::move(*dir);
   LogContents contents = std::move(dir_->log()->contents());
   if (dir_->log()->had_torn_tail())
-    spdlog::info("consensus: the log's last write had been cut short by a crash and was dropped; nobody was told of it");
+    spdlog::info(
+        "consensus: the log's last write had been cut short by a crash and was dropped; nobody was "
+        "told of it");
   if (options_.peers.size() == 1) {
-    // A single node elects itself without a new term. Give each run one, so that a term tells runs apart.
+    // A single node elects itself without a new term. Give each run one, so that a term tells runs
+    // apart.
     contents.term++;
     contents.vote = options_.self;
     std::string items;
@@ -97,8 +108,9 @@ absl::Status Node::open_log() {
 
   const Peer* const self = peer(options_.self);
   core_ = xce_core_new(options_.self, absl::StrCat(self->host, ":", self->port).c_str(),
-                       static_cast<unsigned>(options_.election_timeout_ms), static_cast<unsigned>(options_.heartbeat_ms),
-                       kMaxInflightEntries, static_cast<unsigned>(options_.seed ^ random_u64()));
+                       static_cast<unsigned>(options_.election_timeout_ms),
+                       static_cast<unsigned>(options_.heartbeat_ms), kMaxInflightEntries,
+                       static_cast<unsigned>(options_.seed ^ random_u64()));
   if (core_ == nullptr) return absl::ResourceExhaustedError("no memory for the Raft core");
   std::vector<xce_core_entry> entries;
   entries.reserve(log_.last_index());
@@ -107,11 +119,14 @@ absl::Status Node::open_log() {
     entries.push_back({e.term, e.type, e.data.data(), e.data.size()});
   }
   const size_t max_record = std::min(kMaxRecordBytes, LogStore::max_items(options_.segment_bytes));
-  writer_ = std::make_unique<LogWriter>(std::move(dir_->log()), max_record, [async = disk_async_] { uv_async_send(async); });
+  writer_ = std::make_unique<LogWriter>(std::move(dir_->log()), max_record,
+                                        [async = disk_async_] { uv_async_send(async); });
   xce_core_update update;
   const int rv = xce_core_start(core_, now_ms(), contents.term, contents.vote, entries.data(),
                                 static_cast<unsigned>(entries.size()), &update);
-  if (rv != 0) return absl::InternalError(absl::StrCat("the Raft core refuses the log: ", xce_core_strerror(rv)));
+  if (rv != 0)
+    return absl::InternalError(
+        absl::StrCat("the Raft core refuses the log: ", xce_core_strerror(rv)));
   absorb(rv, update, "start");
   return absl::OkStatus();
 }
@@ -119,9 +134,11 @@ absl::Status Node::open_log() {
 absl::Status Node::start() {
   absl::Status status = check_options();
   if (!status.ok()) return status;
-  // A connection may end while we write to it; libuv reports that, unless the signal kills us first.
+  // A connection may end while we write to it; libuv reports that, unless the signal kills us
+  // first.
   struct sigaction action;
-  if (::sigaction(SIGPIPE, nullptr, &action) == 0 && action.sa_handler == SIG_DFL) ::signal(SIGPIPE, SIG_IGN);
+  if (::sigaction(SIGPIPE, nullptr, &action) == 0 && action.sa_handler == SIG_DFL)
+    ::signal(SIGPIPE, SIG_IGN);
   disk_async_ = new uv_async_t;
   uv_async_init(loop_, disk_async_, [](uv_async_t* async) {
     if (async->data != nullptr) static_cast<Node*>(async->data)->on_disk_progress();
@@ -133,7 +150,8 @@ absl::Status Node::start() {
     return status;
   }
   start_handles();
-  const unsigned user_timeout_ms = static_cast<unsigned>(std::max(1000, 4 * options_.election_timeout_ms));
+  const unsigned user_timeout_ms =
+      static_cast<unsigned>(std::max(1000, 4 * options_.election_timeout_ms));
   net_.reset(new PeerNet(loop_, this, user_timeout_ms, options_.seed ^ boot_));
   for (const Peer& peer : options_.peers) {
     if (peer.id == options_.self) continue;
@@ -200,8 +218,8 @@ void Node::on_timer() {
   if (!running()) return;
   const uint64_t now = now_ms();
   if (now > timer_due_ms_ + kLateMs && !timer_deferred_) {
-    // The loop, or the whole machine, stood still. Heartbeats and answers may lie unread in the sockets: read first, or
-    // a pause of ours looks like the silence of the others.
+    // The loop, or the whole machine, stood still. Heartbeats and answers may lie unread in the
+    // sockets: read first, or a pause of ours looks like the silence of the others.
     timer_deferred_ = true;
     arm_timer();
     return;
@@ -223,17 +241,20 @@ void Node::arm_timer() {
   const uint64_t delay = at > now ? at - now : 1;
   timer_due_ms_ = now + delay;
   uv_update_time(loop_);
-  uv_timer_start(timer_, [](uv_timer_t* timer) { static_cast<Node*>(timer->data)->on_timer(); }, delay, 0);
+  uv_timer_start(
+      timer_, [](uv_timer_t* timer) { static_cast<Node*>(timer->data)->on_timer(); }, delay, 0);
 }
 
 void Node::absorb(int result, const xce_core_update& update, const char* event) {
   if (!running()) return;
   if (result == XCE_CORE_IGNORED) return;
   if (result != XCE_CORE_OK) {
-    fail(absl::InternalError(absl::StrCat(
-        "Raft refuses to go on after ", event, ": ", xce_core_strerror(result), ". The log in ", options_.data_dir,
-        "/log contradicts the cluster's: move the directory aside and bring this node back with `xce cluster replace ",
-        options_.self, "`.")));
+    fail(absl::InternalError(
+        absl::StrCat("Raft refuses to go on after ", event, ": ", xce_core_strerror(result),
+                     ". The log in ", options_.data_dir,
+                     "/log contradicts the cluster's: move the directory aside and bring this node "
+                     "back with `xce cluster replace ",
+                     options_.self, "`.")));
     return;
   }
   if ((update.flags & (XCE_UPDATE_TERM | XCE_UPDATE_VOTE)) != 0) {
@@ -251,9 +272,9 @@ void Node::absorb(int result, const xce_core_update& update, const char* event) 
 void Node::take_entries(const xce_core_update& update) {
   const uint64_t first = update.entries_index;
   if (first == 0 || first > log_.last_index() + 1 || first <= applied_) {
-    fail(absl::InternalError(absl::StrCat("Raft wants entries written at index ", first, ", the log ends at ",
-                                          log_.last_index(), " and is applied up to ", applied_,
-                                          ". Please report this.")));
+    fail(absl::InternalError(absl::StrCat(
+        "Raft wants entries written at index ", first, ", the log ends at ", log_.last_index(),
+        " and is applied up to ", applied_, ". Please report this.")));
     return;
   }
   std::string items;
@@ -262,16 +283,20 @@ void Node::take_entries(const xce_core_update& update) {
     append_truncate_item(first, &items);
     log_.truncate(first);
     stored_ = std::min(stored_, first - 1);
-    while (!pending_writes_.empty() && pending_writes_.back().first >= first) pending_writes_.pop_back();
-    if (!pending_writes_.empty() && pending_writes_.back().last >= first) pending_writes_.back().last = first - 1;
+    while (!pending_writes_.empty() && pending_writes_.back().first >= first)
+      pending_writes_.pop_back();
+    if (!pending_writes_.empty() && pending_writes_.back().last >= first)
+      pending_writes_.back().last = first - 1;
   }
-  const size_t max_item = std::min(kMaxRecordBytes, LogStore::max_items(options_.segment_bytes)) / 2;
+  const size_t max_item =
+      std::min(kMaxRecordBytes, LogStore::max_items(options_.segment_bytes)) / 2;
   unsigned at = 0;
   while (at < update.n_entries) {
     // As many entries as go into one record; nearly always all of them.
     size_t bytes = 0;
     unsigned n = 0;
-    while (at + n < update.n_entries && (n == 0 || bytes + entry_item_size(update.entries[at + n].len) <= max_item)) {
+    while (at + n < update.n_entries &&
+           (n == 0 || bytes + entry_item_size(update.entries[at + n].len) <= max_item)) {
       bytes += entry_item_size(update.entries[at + n].len);
       n++;
     }
@@ -334,13 +359,15 @@ void Node::send_messages(const xce_core_update& update) {
   }
 }
 
-// What the core sends as one message may be larger than a frame: it goes as several, each of which stands for itself.
+// What the core sends as one message may be larger than a frame: it goes as several, each of which
+// stands for itself.
 void Node::send_append_entries(const xce_core_message& message) {
   xce_core_message part = message;
   std::vector<xce_core_entry> entries;
   const uint64_t end = message.prev_log_index + message.n_entries;
   if (end > log_.last_index()) {
-    fail(absl::InternalError("Raft wants entries sent that the log does not have. Please report this."));
+    fail(absl::InternalError(
+        "Raft wants entries sent that the log does not have. Please report this."));
     return;
   }
   do {
@@ -359,7 +386,8 @@ void Node::send_append_entries(const xce_core_message& message) {
     send_or_hold(part.peer, std::move(frame));
     part.prev_log_index += entries.size();
     part.prev_log_term = log_.term_at(part.prev_log_index);
-    // What does not fit is left out; the follower refuses what comes after the gap, and Raft fills it.
+    // What does not fit is left out; the follower refuses what comes after the gap, and Raft fills
+    // it.
   } while (part.prev_log_index < end && net_->can_send(part.peer));
 }
 
@@ -398,15 +426,14 @@ void Node::update_role() {
       now.role = Role::kLeader;
       now.leader = options_.self;
       break;
-    case XCE_STATE_CANDIDATE:
-      now.role = Role::kCandidate;
-      break;
+    case XCE_STATE_CANDIDATE: now.role = Role::kCandidate; break;
     default:
       now.role = Role::kFollower;
       if (heard_term_ == now.term) now.leader = heard_leader_;
   }
   if (now.role == Role::kLeader && own_first_ == 0) {
-    // The core adds an entry of the new term only if something is uncommitted; a leader needs one in any case.
+    // The core adds an entry of the new term only if something is uncommitted; a leader needs one
+    // in any case.
     submit({{now.term, XCE_ENTRY_BARRIER, std::string(8, '\0')}});
     if (!running()) return;
   }
@@ -427,15 +454,18 @@ void Node::update_role() {
   }
   if (before.role != now.role || before.leader != now.leader)
     spdlog::info("consensus: node {} is {} in term {}, leader {}", options_.self,
-                 now.role == Role::kLeader ? "leader" : now.role == Role::kCandidate ? "candidate" : "follower", now.term,
-                 now.leader);
+                 now.role == Role::kLeader      ? "leader"
+                 : now.role == Role::kCandidate ? "candidate"
+                                                : "follower",
+                 now.term, now.leader);
   if (!stopped_) listener_->on_role(now);
   settle_again_ = true;
 }
 
 // ---- the public face
 
-Consensus::Consensus(uv_loop_t* loop, Options options, StateMachine* state_machine, Listener* listener)
+Consensus::Consensus(uv_loop_t* loop, Options options, StateMachine* state_machine,
+                     Listener* listener)
     : node_(std::make_unique<Node>(loop, std::move(options), state_machine, listener)) {}
 Consensus::~Consensus() = default;
 absl::Status Consensus::start() { return node_->start(); }
@@ -443,8 +473,12 @@ void Consensus::propose(std::string entry, std::function<void(Outcome)> done) {
   node_->propose(std::move(entry), std::move(done));
 }
 void Consensus::barrier(std::function<void(bool)> done) { node_->barrier(std::move(done)); }
-void Consensus::adopt_peer(int fd, std::string already_read) { node_->adopt_peer(fd, already_read); }
-void Consensus::transfer(NodeId to, std::function<void(absl::Status)> done) { node_->transfer(to, std::move(done)); }
+void Consensus::adopt_peer(int fd, std::string already_read) {
+  node_->adopt_peer(fd, already_read);
+}
+void Consensus::transfer(NodeId to, std::function<void(absl::Status)> done) {
+  node_->transfer(to, std::move(done));
+}
 RoleInfo Consensus::role() const { return node_->role(); }
 uint64_t Consensus::applied() const { return node_->applied(); }
 uint64_t Consensus::commit() const { return node_->commit(); }

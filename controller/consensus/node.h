@@ -1,6 +1,6 @@
-// The inside of Consensus: drives the Raft core, carries out its updates, and keeps the rules that the core leaves to
-// its caller. In three files: node.cc (life, disk, updates), node_client.cc (proposals, reads, applying, transfer),
-// node_peer.cc (messages, fast failover).
+// The inside of Consensus: drives the Raft core, carries out its updates, and keeps the rules that
+// the core leaves to its caller. In three files: node.cc (life, disk, updates), node_client.cc
+// (proposals, reads, applying, transfer), node_peer.cc (messages, fast failover).
 #ifndef XCE_CONTROLLER_CONSENSUS_NODE_H_
 #define XCE_CONTROLLER_CONSENSUS_NODE_H_
 
@@ -60,7 +60,8 @@ class Node final : private PeerNet::Events {
   void send_messages(const xce_core_update& update);
   void send_append_entries(const xce_core_message& message);
   void send_or_hold(NodeId to, std::string frame);
-  // Does what has become possible: applies, tells the role, answers reads, arms the timer. Ends every event.
+  // Does what has become possible: applies, tells the role, answers reads, arms the timer. Ends
+  // every event.
   void settle();
   void update_role();
   void arm_timer();
@@ -113,15 +114,16 @@ class Node final : private PeerNet::Events {
 
   // The log, and what of it is safe where.
   MemoryLog log_;
-  uint64_t stored_ = 0;   // on our disk up to here, as the core has been told
-  uint64_t commit_ = 0;   // the core's can go back for a moment; this does not
+  uint64_t stored_ = 0;  // on our disk up to here, as the core has been told
+  uint64_t commit_ = 0;  // the core's can go back for a moment; this does not
   uint64_t applied_ = 0;
   struct PendingWrite {
     uint64_t ticket;
     uint64_t first;
     uint64_t last;
   };
-  std::deque<PendingWrite> pending_writes_;  // entries on their way to the disk; cut down by truncations
+  std::deque<PendingWrite>
+      pending_writes_;  // entries on their way to the disk; cut down by truncations
   uint64_t durable_ticket_ = 0;
   uint64_t meta_ticket_ = 0;  // of the newest term and vote: no message leaves before it is durable
   struct HeldMessage {
@@ -136,7 +138,7 @@ class Node final : private PeerNet::Events {
   RoleInfo role_;
   NodeId heard_leader_ = 0;  // last leader that sent us entries or a heartbeat, and in which term
   uint64_t heard_term_ = 0;
-  uint64_t own_first_ = 0;   // index of the first entry of our term while leader; 0: none yet
+  uint64_t own_first_ = 0;  // index of the first entry of our term while leader; 0: none yet
   uint64_t lost_role_ms_ = 0;
 
   // Who waits.
@@ -149,7 +151,7 @@ class Node final : private PeerNet::Events {
     uint64_t term;
     std::function<void(Outcome)> done;
   };
-  std::multimap<uint64_t, Waiter> waiters_;  // by index
+  std::multimap<uint64_t, Waiter> waiters_;       // by index
   std::vector<std::function<void(bool)>> reads_;  // have no entry yet that would serve them
   struct Read {
     uint64_t index;

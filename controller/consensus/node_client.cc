@@ -10,7 +10,8 @@
 namespace xce::consensus {
 namespace {
 
-constexpr uint64_t kApplyBudgetNs = 3000000;  // in one turn of the loop: a heartbeat must not be late
+constexpr uint64_t kApplyBudgetNs =
+    3000000;  // in one turn of the loop: a heartbeat must not be late
 constexpr size_t kMaxBacklogBytes = size_t{256} << 20;
 
 }  // namespace
@@ -25,10 +26,12 @@ void Node::barrier(std::function<void(bool)> done) {
   come_round();
 }
 
-// The caller may itself be a prepare handle that runs after ours: the loop must not sleep on what it has just given.
+// The caller may itself be a prepare handle that runs after ours: the loop must not sleep on what
+// it has just given.
 void Node::come_round() {
   if (!running() && prepare_ == nullptr) return refuse_all();  // no loop will come round for it
-  if (idle_ != nullptr) uv_idle_start(idle_, [](uv_idle_t* idle) { static_cast<Node*>(idle->data)->settle(); });
+  if (idle_ != nullptr)
+    uv_idle_start(idle_, [](uv_idle_t* idle) { static_cast<Node*>(idle->data)->settle(); });
 }
 
 // Once before and once after every poll: everything that has been proposed since is one submission.
@@ -54,7 +57,8 @@ void Node::flush() {
   std::vector<Proposal> refused;
   std::vector<std::pair<uint64_t, Waiter>> waiters;
   const bool full = writer_->backlog() > kMaxBacklogBytes;
-  const size_t max_entry = std::min(kMaxEntryBytes, LogStore::max_items(options_.segment_bytes) / 2) - 8;
+  const size_t max_entry =
+      std::min(kMaxEntryBytes, LogStore::max_items(options_.segment_bytes) / 2) - 8;
   for (Proposal& p : proposals_) {
     if (full || p.entry.size() > max_entry) {
       refused.push_back(std::move(p));
@@ -83,13 +87,15 @@ void Node::submit(std::vector<LogEntry> entries) {
   raw.reserve(entries.size());
   for (const LogEntry& e : entries) raw.push_back({e.term, e.type, e.data.data(), e.data.size()});
   xce_core_update update;
-  const int rv = xce_core_submit(core_, now_ms(), raw.data(), static_cast<unsigned>(raw.size()), &update);
+  const int rv =
+      xce_core_submit(core_, now_ms(), raw.data(), static_cast<unsigned>(raw.size()), &update);
   absorb(rv, update, "a submission");
 }
 
 void Node::apply_committed() {
   const uint64_t start = uv_hrtime();
-  // What a majority has may still be on its way to our own disk, and until then a truncation could reach it.
+  // What a majority has may still be on its way to our own disk, and until then a truncation could
+  // reach it.
   while (running() && applied_ < std::min(commit_, stored_)) {
     const uint64_t index = applied_ + 1;
     const LogEntry& entry = log_.at(index);
@@ -99,8 +105,8 @@ void Node::apply_committed() {
       state_machine_->apply(index, term, strip_padding(entry.data));
     } else if (entry.type == XCE_ENTRY_CHANGE) {
       xce_core_update update;
-      const int rv =
-          xce_core_configuration(core_, now_ms(), index, entry.data.data(), entry.data.size(), &update);
+      const int rv = xce_core_configuration(core_, now_ms(), index, entry.data.data(),
+                                            entry.data.size(), &update);
       absorb(rv, update, "a change of configuration");
     }
     if (stopped_) return;
@@ -137,7 +143,8 @@ void Node::answer_reads() {
   }
 }
 
-// A node that has lost its role may learn what became of its proposals, but they need not wait for ever.
+// A node that has lost its role may learn what became of its proposals, but they need not wait for
+// ever.
 void Node::give_up_waiters() {
   if (waiters_.empty() || role_.role == Role::kLeader ||
       now_ms() - lost_role_ms_ < 2 * static_cast<uint64_t>(options_.election_timeout_ms))
@@ -180,7 +187,9 @@ void Node::transfer(NodeId to, std::function<void(absl::Status)> done) {
   if (to == 0) {
     uint64_t best = 0;
     for (const Peer& peer : options_.peers) {
-      if (peer.id == options_.self || !net_->can_send(peer.id) || !xce_core_is_voter(core_, peer.id)) continue;
+      if (peer.id == options_.self || !net_->can_send(peer.id) ||
+          !xce_core_is_voter(core_, peer.id))
+        continue;
       const uint64_t match = xce_core_match(core_, peer.id);
       if (to == 0 || match > best) {
         to = peer.id;
@@ -190,7 +199,8 @@ void Node::transfer(NodeId to, std::function<void(absl::Status)> done) {
   }
   if (to == 0 || to == options_.self || !xce_core_is_voter(core_, to) || !net_->can_send(to)) {
     done(absl::FailedPreconditionError(
-        to == 0 ? "no standby is connected" : absl::StrCat("node ", to, " is not a connected standby")));
+        to == 0 ? "no standby is connected"
+                : absl::StrCat("node ", to, " is not a connected standby")));
     return;
   }
   xce_core_update update;
@@ -199,7 +209,8 @@ void Node::transfer(NodeId to, std::function<void(absl::Status)> done) {
     done(absl::FailedPreconditionError(xce_core_strerror(rv)));
     return;
   }
-  transfer_ = Transfer{to, now_ms() + 2 * static_cast<uint64_t>(options_.election_timeout_ms), std::move(done)};
+  transfer_ = Transfer{to, now_ms() + 2 * static_cast<uint64_t>(options_.election_timeout_ms),
+                       std::move(done)};
   absorb(rv, update, "a hand-over");
   settle();
 }
@@ -209,7 +220,8 @@ void Node::check_transfer() {
   absl::Status status;
   if (role_.role == Role::kLeader) {
     if (xce_core_transferee(core_) != 0) return;
-    status = absl::DeadlineExceededError(absl::StrCat("node ", transfer_->to, " did not take over in time"));
+    status = absl::DeadlineExceededError(
+        absl::StrCat("node ", transfer_->to, " did not take over in time"));
   } else if (role_.leader == transfer_->to) {
     status = absl::OkStatus();
   } else if (role_.leader != 0) {

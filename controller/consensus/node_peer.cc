@@ -27,7 +27,8 @@ std::vector<PeerStatus> Node::peers() const {
       status.lag = log_.last_index() - status.match_index;
     }
     const auto contact = last_contact_ms_.find(peer.id);
-    if (contact != last_contact_ms_.end()) status.last_contact_ms = static_cast<int64_t>(now - contact->second);
+    if (contact != last_contact_ms_.end())
+      status.last_contact_ms = static_cast<int64_t>(now - contact->second);
     out.push_back(status);
   }
   return out;
@@ -51,11 +52,13 @@ Hello Node::own_hello() {
 
 std::string Node::check_hello(const Hello& hello) {
   if (!running()) return "";
-  if (hello.node == options_.self) return absl::StrCat("node id ", hello.node, " is this node's own");
-  if (peer(hello.node) == nullptr) return absl::StrCat("node ", hello.node, " is not a member of this cluster");
+  if (hello.node == options_.self)
+    return absl::StrCat("node id ", hello.node, " is this node's own");
+  if (peer(hello.node) == nullptr)
+    return absl::StrCat("node ", hello.node, " is not a member of this cluster");
   if (hello.cluster != dir_->cluster())
-    return absl::StrCat("it belongs to cluster ", absl::Hex(hello.cluster, absl::kZeroPad16), ", this is cluster ",
-                        absl::Hex(dir_->cluster(), absl::kZeroPad16),
+    return absl::StrCat("it belongs to cluster ", absl::Hex(hello.cluster, absl::kZeroPad16),
+                        ", this is cluster ", absl::Hex(dir_->cluster(), absl::kZeroPad16),
                         ": the controllers must be given the same node ids and addresses");
   const auto known = instances_.find(hello.node);
   if (known == instances_.end()) {
@@ -64,8 +67,11 @@ std::string Node::check_hello(const Hello& hello) {
     append_instance_item(hello.node, hello.instance, &items);
     writer_->enqueue(std::move(items));
   } else if (known->second != hello.instance) {
-    return absl::StrCat("node ", hello.node, " has come back with another data directory: it could vote anew and lose "
-                        "acknowledged work. Give it its old directory, or run `xce cluster replace ", hello.node, "`");
+    return absl::StrCat(
+        "node ", hello.node,
+        " has come back with another data directory: it could vote anew and lose "
+        "acknowledged work. Give it its old directory, or run `xce cluster replace ",
+        hello.node, "`");
   }
   return "";
 }
@@ -83,7 +89,8 @@ void Node::on_message(uint64_t from, PeerMessage& message) {
         xce_core_update update;
         const int rv = xce_core_receive(core_, now, &message.raft, &update);
         if (rv == XCE_CORE_BAD_MESSAGE) {
-          spdlog::warn("consensus: node {} sent a message of type {} that breaks the protocol", from, message.raft.type);
+          spdlog::warn("consensus: node {} sent a message of type {} that breaks the protocol",
+                       from, message.raft.type);
         } else {
           absorb(rv, update, "a message");
         }
@@ -95,8 +102,7 @@ void Node::on_message(uint64_t from, PeerMessage& message) {
                            {message.suspect.last_term, message.suspect.last_index}, now);
       settle();
       break;
-    default:
-      break;
+    default: break;
   }
 }
 
@@ -117,15 +123,16 @@ void Node::receive_append(xce_core_message message) {
     xce_core_update update;
     const int rv = xce_core_receive(core_, now_ms(), &message, &update);
     if (rv == XCE_CORE_BAD_MESSAGE || rv == XCE_CORE_IGNORED) {
-      spdlog::warn("consensus: entries from node {} in term {} were not taken: {}", message.peer, message.term,
-                   xce_core_strerror(rv));
+      spdlog::warn("consensus: entries from node {} in term {} were not taken: {}", message.peer,
+                   message.term, xce_core_strerror(rv));
       return;
     }
     absorb(rv, update, "entries from the primary");
     if (!running()) return;
     if (xce_core_term(core_) == message.term && xce_core_state(core_) == XCE_STATE_FOLLOWER) {
       // It leads, so it lives, whatever we thought.
-      if (message.peer == failover_.primary() && message.term == failover_.term()) failover_.set_suspecting(false);
+      if (message.peer == failover_.primary() && message.term == failover_.term())
+        failover_.set_suspecting(false);
       heard_leader_ = message.peer;
       heard_term_ = message.term;
     }
@@ -140,7 +147,8 @@ void Node::receive_append(xce_core_message message) {
 void Node::on_connected(uint64_t peer) {
   if (!running()) return;
   if (failover_.suspecting()) tell_suspicion(true);
-  // A leader need not be told: the core sends a heartbeat within heartbeat_ms, and the answer brings the rest.
+  // A leader need not be told: the core sends a heartbeat within heartbeat_ms, and the answer
+  // brings the rest.
   (void)peer;
 }
 
@@ -170,14 +178,15 @@ void Node::tell_suspicion(bool at_once) {
   }
 }
 
-// Called after every event. In particular it comes again after each completed write: the core ignores the request to
-// stand while entries are on their way to the disk.
+// Called after every event. In particular it comes again after each completed write: the core
+// ignores the request to stand while entries are on their way to the disk.
 void Node::run_failover() {
   if (!failover_.suspecting()) return;
   tell_suspicion(false);
   const LogPosition own{log_.last_term(), log_.last_index()};
   if (!failover_.should_stand(own, xce_core_voters(core_), now_ms())) return;
-  if (xce_core_state(core_) != XCE_STATE_FOLLOWER || !xce_core_is_voter(core_, options_.self)) return;
+  if (xce_core_state(core_) != XCE_STATE_FOLLOWER || !xce_core_is_voter(core_, options_.self))
+    return;
   xce_core_message stand{};
   stand.type = XCE_MSG_TIMEOUT_NOW;
   stand.peer = failover_.primary();

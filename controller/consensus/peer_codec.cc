@@ -18,7 +18,8 @@ constexpr size_t kMaxText = 512;
 
 void append_frame_of(capnp::MessageBuilder& message, std::string* out) {
   const kj::Array<capnp::word> words = capnp::messageToFlatArray(message);
-  net::append_frame({reinterpret_cast<const char*>(words.begin()), words.size() * sizeof(capnp::word)}, out);
+  net::append_frame(
+      {reinterpret_cast<const char*>(words.begin()), words.size() * sizeof(capnp::word)}, out);
 }
 
 absl::Status invalid(std::string_view what) {
@@ -26,7 +27,8 @@ absl::Status invalid(std::string_view what) {
 }
 
 absl::Status read_hello(wire::Hello::Reader in, Hello* out) {
-  if (in.getAdvertise().size() > kMaxText || in.getRefused().size() > kMaxText) return invalid("overlong text");
+  if (in.getAdvertise().size() > kMaxText || in.getRefused().size() > kMaxText)
+    return invalid("overlong text");
   out->node = in.getNodeId();
   out->cluster = in.getClusterId();
   out->instance = {in.getInstanceHi(), in.getInstanceLo()};
@@ -50,9 +52,12 @@ absl::Status read_append_entries(wire::AppendEntries::Reader in, PeerMessage* ou
   out->entries.reserve(entries.size());
   for (const auto entry : entries) {
     const auto data = entry.getData();
-    if (data.size() == 0 || data.size() % 8 != 0 || data.size() > kMaxEntryBytes) return invalid("entry of a bad size");
-    if (entry.getType() < XCE_ENTRY_COMMAND || entry.getType() > XCE_ENTRY_CHANGE) return invalid("entry of a bad type");
-    if (entry.getTerm() == 0 || entry.getTerm() > in.getTerm()) return invalid("entry of a bad term");
+    if (data.size() == 0 || data.size() % 8 != 0 || data.size() > kMaxEntryBytes)
+      return invalid("entry of a bad size");
+    if (entry.getType() < XCE_ENTRY_COMMAND || entry.getType() > XCE_ENTRY_CHANGE)
+      return invalid("entry of a bad type");
+    if (entry.getTerm() == 0 || entry.getTerm() > in.getTerm())
+      return invalid("entry of a bad term");
     out->entries.push_back({entry.getTerm(), entry.getType(), data.begin(), data.size()});
   }
   out->raft.n_entries = static_cast<unsigned>(out->entries.size());
@@ -120,12 +125,8 @@ absl::Status read_message(wire::PeerMessage::Reader in, PeerMessage* out) {
       out->suspect = {m.getTerm(), m.getPrimary(), m.getLastLogTerm(), m.getLastLogIndex()};
       return absl::OkStatus();
     }
-    case wire::PeerMessage::PING:
-      out->kind = PeerMessage::kPing;
-      return absl::OkStatus();
-    default:
-      out->kind = PeerMessage::kUnknown;
-      return absl::OkStatus();
+    case wire::PeerMessage::PING: out->kind = PeerMessage::kPing; return absl::OkStatus();
+    default: out->kind = PeerMessage::kUnknown; return absl::OkStatus();
   }
   if (raft->term == 0) return invalid("term 0");
   return absl::OkStatus();
@@ -201,7 +202,8 @@ void append_raft_frame(const xce_core_message& m, std::string* out) {
       for (unsigned i = 0; i < m.n_entries; i++) {
         entries[i].setTerm(m.entries[i].term);
         entries[i].setType(static_cast<uint8_t>(m.entries[i].type));
-        entries[i].setData(capnp::Data::Reader(static_cast<const kj::byte*>(m.entries[i].data), m.entries[i].len));
+        entries[i].setData(
+            capnp::Data::Reader(static_cast<const kj::byte*>(m.entries[i].data), m.entries[i].len));
       }
       break;
     }
@@ -223,8 +225,7 @@ void append_raft_frame(const xce_core_message& m, std::string* out) {
       to.setLastLogTerm(m.last_log_term);
       break;
     }
-    default:
-      return;
+    default: return;
   }
   append_frame_of(message, out);
 }
@@ -238,10 +239,13 @@ absl::Status decode_peer_message(std::vector<uint64_t> payload, PeerMessage* out
   absl::Status status;
   const auto problem = kj::runCatchingExceptions([&] {
     capnp::FlatArrayMessageReader reader(
-        kj::arrayPtr(reinterpret_cast<const capnp::word*>(out->words.data()), out->words.size()), options);
+        kj::arrayPtr(reinterpret_cast<const capnp::word*>(out->words.data()), out->words.size()),
+        options);
     status = read_message(reader.getRoot<wire::PeerMessage>(), out);
   });
-  KJ_IF_MAYBE(exception, problem) { return invalid(exception->getDescription().cStr()); }
+  KJ_IF_MAYBE (exception, problem) {
+    return invalid(exception->getDescription().cStr());
+  }
   return status;
 }
 

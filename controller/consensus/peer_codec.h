@@ -1,6 +1,7 @@
 // Messages between controllers, to and from bytes. PURE.
 //
-// A peer is authenticated, but not believed: every count, length and number is checked before it is used.
+// A peer is authenticated, but not believed: every count, length and number is checked before it is
+// used.
 #ifndef XCE_CONTROLLER_CONSENSUS_PEER_CODEC_H_
 #define XCE_CONTROLLER_CONSENSUS_PEER_CODEC_H_
 
@@ -57,7 +58,8 @@ struct PeerMessage {
 void append_hello_frame(const Hello& hello, std::string* out);
 void append_suspect_frame(const Suspect& suspect, std::string* out);
 void append_ping_frame(std::string* out);
-// message.entries must point to message.n_entries entries, of at most kMaxEntryBytes together or kMaxAppendBytes.
+// message.entries must point to message.n_entries entries, of at most kMaxEntryBytes together or
+// kMaxAppendBytes.
 void append_raft_frame(const xce_core_message& message, std::string* out);
 
 // Reads a frame's payload. InvalidArgument: it breaks the protocol; the message says where.

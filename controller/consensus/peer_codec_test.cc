@@ -65,7 +65,8 @@ TEST(PeerCodecTest, RaftMessagesRoundTrip) {
 TEST(PeerCodecTest, EntriesRoundTrip) {
   const std::string a = "12345678";
   const std::string b(kMaxEntryBytes, 'b');
-  const xce_core_entry entries[] = {{8, XCE_ENTRY_COMMAND, a.data(), a.size()}, {9, XCE_ENTRY_BARRIER, b.data(), b.size()}};
+  const xce_core_entry entries[] = {{8, XCE_ENTRY_COMMAND, a.data(), a.size()},
+                                    {9, XCE_ENTRY_BARRIER, b.data(), b.size()}};
   xce_core_message m{};
   m.type = XCE_MSG_APPEND_ENTRIES;
   m.term = 9;
@@ -146,7 +147,8 @@ TEST(PeerCodecTest, GarbageIsRefusedOrHarmless) {
   for (int round = 0; round < 20000; round++) {
     std::vector<uint64_t> words = valid;
     const int changes = 1 + static_cast<int>(random() % 4);
-    for (int i = 0; i < changes; i++) words[random() % std::min<size_t>(words.size(), 80)] ^= uint64_t{1} << random() % 64;
+    for (int i = 0; i < changes; i++)
+      words[random() % std::min<size_t>(words.size(), 80)] ^= uint64_t{1} << random() % 64;
     if (random() % 4 == 0) words.resize(1 + random() % words.size());
     PeerMessage out;
     const absl::Status status = decode_peer_message(words, &out);

@@ -17,14 +17,14 @@ namespace xce::consensus {
 namespace {
 
 constexpr uint64_t kSweepMs = 100;
-constexpr uint64_t kDialTimeoutMs = 1000;    // connect and hello
-constexpr uint64_t kHelloTimeoutMs = 5000;   // of a connection that was accepted
+constexpr uint64_t kDialTimeoutMs = 1000;   // connect and hello
+constexpr uint64_t kHelloTimeoutMs = 5000;  // of a connection that was accepted
 constexpr uint64_t kPingMs = 1000;
 constexpr unsigned kFirstPauseMs = 5;
 constexpr unsigned kLastPauseMs = 200;
 constexpr unsigned kRefusedPauseMs = 2000;
 constexpr size_t kMaxQueuedBytes = size_t{32} << 20;  // a peer that does not read
-constexpr size_t kMaxStrangers = 32;                  // accepted connections that have not said hello
+constexpr size_t kMaxStrangers = 32;  // accepted connections that have not said hello
 
 struct Write {
   uv_write_t request;
@@ -49,12 +49,12 @@ bool numeric_address(const std::string& host, uint16_t port, sockaddr_storage* o
 struct PeerNet::Connection {
   uv_tcp_t tcp;
   uv_connect_t connecting;
-  PeerNet* net;          // nullptr once dropped
+  PeerNet* net;             // nullptr once dropped
   Peer* dialled = nullptr;  // whose dialled connection this is; nullptr for an accepted one
-  uint64_t from = 0;     // the peer that said hello on an accepted one
+  uint64_t from = 0;        // the peer that said hello on an accepted one
   net::FrameDecoder decoder;
   uint64_t since_ms = 0;
-  bool said_hello = false;  // the other side has, and was welcome
+  bool said_hello = false;     // the other side has, and was welcome
   bool preamble_done = false;  // taken off, or never to come
   std::string first_bytes;     // until then
   char buffer[64 * 1024];
@@ -71,7 +71,7 @@ struct PeerNet::Peer {
   uv_timer_t* pause = nullptr;  // set while the timer exists, not only while it runs
   bool waiting = false;         // the timer runs
   unsigned pause_ms = kFirstPauseMs;
-  uint64_t boot = 0;  // of the process that last said hello
+  uint64_t boot = 0;    // of the process that last said hello
   std::string refusal;  // the last one logged
   uint64_t quiet_until_ms = 0;
 };
@@ -87,7 +87,8 @@ PeerNet::PeerNet(uv_loop_t* loop, Events* events, unsigned user_timeout_ms, uint
   uv_timer_init(loop_, sweeper_);
   sweeper_->data = this;
   uv_timer_start(
-      sweeper_, [](uv_timer_t* timer) { static_cast<PeerNet*>(timer->data)->sweep(); }, kSweepMs, kSweepMs);
+      sweeper_, [](uv_timer_t* timer) { static_cast<PeerNet*>(timer->data)->sweep(); }, kSweepMs,
+      kSweepMs);
 }
 
 PeerNet::~PeerNet() { close(); }
@@ -155,16 +156,19 @@ void PeerNet::connect(Peer* peer, const sockaddr* address) {
   connection->connecting.data = connection;
   connections_.insert(connection);
   peer->out = connection;
-  const int rv = uv_tcp_connect(&connection->connecting, &connection->tcp, address, [](uv_connect_t* request, int status) {
-    auto* const connection = static_cast<Connection*>(request->data);
-    if (connection->net != nullptr) connection->net->on_connect(connection, status);
-  });
+  const int rv = uv_tcp_connect(&connection->connecting, &connection->tcp, address,
+                                [](uv_connect_t* request, int status) {
+                                  auto* const connection = static_cast<Connection*>(request->data);
+                                  if (connection->net != nullptr)
+                                    connection->net->on_connect(connection, status);
+                                });
   if (rv != 0) on_end(connection, rv);
 }
 
 void PeerNet::dial_later(Peer* peer) {
   if (hung_up_ || peer->waiting) return;
-  const unsigned pause = peer->pause_ms / 2 + static_cast<unsigned>(random_() % (peer->pause_ms / 2 + 1));
+  const unsigned pause =
+      peer->pause_ms / 2 + static_cast<unsigned>(random_() % (peer->pause_ms / 2 + 1));
   peer->pause_ms = std::min(peer->pause_ms * 2, kLastPauseMs);
   peer->waiting = true;
   uv_timer_start(
@@ -258,8 +262,9 @@ void PeerNet::on_bytes(Connection* connection, std::string_view bytes) {
     if (status.ok() && !connection->said_hello && message.kind != PeerMessage::kHello)
       status = absl::InvalidArgumentError("peer message before hello");
     if (!status.ok()) {
-      spdlog::warn("consensus: connection {} node {} closed: {}", connection->dialled ? "to" : "from",
-                   connection->dialled ? connection->dialled->id : connection->from, status.ToString());
+      spdlog::warn(
+          "consensus: connection {} node {} closed: {}", connection->dialled ? "to" : "from",
+          connection->dialled ? connection->dialled->id : connection->from, status.ToString());
       on_end(connection, UV_EPROTO);
       return;
     }
@@ -280,14 +285,16 @@ void PeerNet::on_hello(Connection* connection, const Hello& hello) {
   const auto found = peers_.find(hello.node);
   Hello answer = events_->own_hello();
   answer.refused = events_->check_hello(hello);
-  if (found == peers_.end() && answer.refused.empty()) answer.refused = "not a member of this cluster";
+  if (found == peers_.end() && answer.refused.empty())
+    answer.refused = "not a member of this cluster";
   std::string bytes;
   append_hello_frame(answer, &bytes);
   if (!answer.refused.empty() || hung_up_) {
     // It will try again and again: once in the log is enough.
     if (refusals_.size() > 64) refusals_.clear();
     if (!answer.refused.empty() && refusals_[hello.node] != answer.refused)
-      spdlog::warn("consensus: refused a connection from node {} ({}): {}", hello.node, hello.advertise, answer.refused);
+      spdlog::warn("consensus: refused a connection from node {} ({}): {}", hello.node,
+                   hello.advertise, answer.refused);
     refusals_[hello.node] = answer.refused;
     write(connection, std::move(bytes));
     // The answer lies in the socket's buffer; closing sends it, then the end.
@@ -318,7 +325,8 @@ void PeerNet::on_dialled_hello(Connection* connection, const Hello& hello) {
   if (refusal.empty()) refusal = events_->check_hello(hello);
   if (!refusal.empty()) {
     if (refusal != peer->refusal)
-      spdlog::error("consensus: no connection to node {} ({}:{}): {}", peer->id, peer->host, peer->port, refusal);
+      spdlog::error("consensus: no connection to node {} ({}:{}): {}", peer->id, peer->host,
+                    peer->port, refusal);
     peer->refusal = refusal;
     peer->pause_ms = kRefusedPauseMs;
     on_end(connection, UV_ECANCELED);
@@ -373,7 +381,8 @@ void PeerNet::drop(Connection* connection) {
   if (connection->net == nullptr) return;
   connection->net = nullptr;
   connections_.erase(connection);
-  if (connection->dialled != nullptr && connection->dialled->out == connection) connection->dialled->out = nullptr;
+  if (connection->dialled != nullptr && connection->dialled->out == connection)
+    connection->dialled->out = nullptr;
   const auto sender = peers_.find(connection->from);
   if (sender != peers_.end() && sender->second->in == connection) sender->second->in = nullptr;
   uv_close(reinterpret_cast<uv_handle_t*>(&connection->tcp),
@@ -395,8 +404,9 @@ void PeerNet::write(Connection* connection, std::string bytes) {
   write->request.data = write;
   const uv_buf_t buf =
       uv_buf_init(write->bytes.data() + done, static_cast<unsigned>(write->bytes.size() - done));
-  const int rv = uv_write(&write->request, stream, &buf, 1,
-                          [](uv_write_t* request, int) { delete static_cast<Write*>(request->data); });
+  const int rv = uv_write(&write->request, stream, &buf, 1, [](uv_write_t* request, int) {
+    delete static_cast<Write*>(request->data);
+  });
   if (rv != 0) delete write;  // reading will tell
 }
 
@@ -405,7 +415,8 @@ bool PeerNet::can_send(uint64_t peer) const {
   if (found == peers_.end()) return false;
   const Connection* const out = found->second->out;
   return out != nullptr && out->said_hello &&
-         uv_stream_get_write_queue_size(reinterpret_cast<const uv_stream_t*>(&out->tcp)) < kMaxQueuedBytes;
+         uv_stream_get_write_queue_size(reinterpret_cast<const uv_stream_t*>(&out->tcp)) <
+             kMaxQueuedBytes;
 }
 
 bool PeerNet::connected_from(uint64_t peer) const {
@@ -427,7 +438,8 @@ void PeerNet::sweep() {
   for (Connection* connection : all) {
     if (connections_.count(connection) == 0) continue;
     const uint64_t age = now - connection->since_ms;
-    if (!connection->said_hello && age > (connection->dialled != nullptr ? kDialTimeoutMs : kHelloTimeoutMs)) {
+    if (!connection->said_hello &&
+        age > (connection->dialled != nullptr ? kDialTimeoutMs : kHelloTimeoutMs)) {
       on_end(connection, UV_ETIMEDOUT);
     } else if (ping && connection->said_hello && connection->dialled != nullptr) {
       write(connection, frame);

@@ -1,11 +1,13 @@
 // Connections between controllers.
 //
-// Each node dials every other one and sends on the connection that it has dialled; what it receives comes on the
-// connections that the others have dialled. A connection starts with both sides' hello; nothing else is sent or believed
-// before. A lost connection is dialled again at once (that is the second look which tells a dead process from a lost
-// connection), then with growing, jittered pauses.
+// Each node dials every other one and sends on the connection that it has dialled; what it receives
+// comes on the connections that the others have dialled. A connection starts with both sides'
+// hello; nothing else is sent or believed before. A lost connection is dialled again at once (that
+// is the second look which tells a dead process from a lost connection), then with growing,
+// jittered pauses.
 //
-// Everything runs on the loop's thread. Messages are dropped rather than queued without bound: Raft sends again.
+// Everything runs on the loop's thread. Messages are dropped rather than queued without bound: Raft
+// sends again.
 #ifndef XCE_CONTROLLER_CONSENSUS_PEER_NET_H_
 #define XCE_CONTROLLER_CONSENSUS_PEER_NET_H_
 
@@ -34,12 +36,14 @@ class PeerNet {
     virtual void on_message(uint64_t from, PeerMessage& message) = 0;
     // The connection to the peer is ready to send.
     virtual void on_connected(uint64_t peer) = 0;
-    // The process that was last connected from that peer is gone: its port refuses and it has no connection to us, or
-    // another process answers, or it says that it has stopped serving. May be called again and again.
+    // The process that was last connected from that peer is gone: its port refuses and it has no
+    // connection to us, or another process answers, or it says that it has stopped serving. May be
+    // called again and again.
     virtual void on_gone(uint64_t peer) = 0;
   };
 
-  // user_timeout_ms: how long sent bytes may stay unacknowledged before a connection counts as lost.
+  // user_timeout_ms: how long sent bytes may stay unacknowledged before a connection counts as
+  // lost.
   PeerNet(uv_loop_t* loop, Events* events, unsigned user_timeout_ms, uint64_t seed);
   ~PeerNet();
   PeerNet(const PeerNet&) = delete;
@@ -47,14 +51,16 @@ class PeerNet {
 
   // Dials a peer, for ever. `host` may be a name.
   void add_peer(uint64_t id, const std::string& host, uint16_t port);
-  // Takes over an accepted connection; `already_read` is what has been read from it, with or without the preamble.
+  // Takes over an accepted connection; `already_read` is what has been read from it, with or
+  // without the preamble.
   void adopt(int fd, std::string_view already_read);
   // Sends whole frames, or drops them when there is no connection or too much is queued on it.
   void send(uint64_t peer, std::string frames);
   // Whether send() would not drop.
   bool can_send(uint64_t peer) const;
   bool connected_from(uint64_t peer) const;
-  // Closes the connections to and from all peers and dials no more; adopted ones still get our hello.
+  // Closes the connections to and from all peers and dials no more; adopted ones still get our
+  // hello.
   void hang_up();
   // Closes everything. Nothing is called back afterwards.
   void close();

@@ -1,5 +1,6 @@
-// A few seconds of random trouble on a whole cluster, then the account: what was acknowledged is there, once and in
-// order; what was refused is not; and no two nodes ever applied different entries at one index.
+// A few seconds of random trouble on a whole cluster, then the account: what was acknowledged is
+// there, once and in order; what was refused is not; and no two nodes ever applied different
+// entries at one index.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -44,11 +45,13 @@ class Soak {
     const std::vector<std::string> entries = cluster_.leader()->entries();
     std::map<std::string, int> count;
     for (const std::string& entry : entries) count[entry]++;
-    for (const std::string& entry : acknowledged_) EXPECT_EQ(count[entry], 1) << entry << " was acknowledged";
+    for (const std::string& entry : acknowledged_)
+      EXPECT_EQ(count[entry], 1) << entry << " was acknowledged";
     for (const std::string& entry : refused_) EXPECT_EQ(count[entry], 0) << entry << " was refused";
     for (const auto& [entry, n] : count) EXPECT_LE(n, 1) << entry << " is there twice";
-    printf("%zu acknowledged, %zu refused, %d unknown, %d reads, term %d\n", acknowledged_.size(), refused_.size(),
-           unknown_, reads_, static_cast<int>(cluster_.leader()->consensus->role().term));
+    printf("%zu acknowledged, %zu refused, %d unknown, %d reads, term %d\n", acknowledged_.size(),
+           refused_.size(), unknown_, reads_,
+           static_cast<int>(cluster_.leader()->consensus->role().term));
     EXPECT_GT(acknowledged_.size(), 50u);
   }
 
@@ -58,7 +61,8 @@ class Soak {
       if (!node->consensus || node->consensus->role().role != Role::kLeader) continue;
       const int n = static_cast<int>(random_() % 20);
       for (int i = 0; i < n; i++) {
-        const std::string entry = "entry " + std::to_string(next_++) + std::string(random_() % 2000, '.');
+        const std::string entry =
+            "entry " + std::to_string(next_++) + std::string(random_() % 2000, '.');
         node->consensus->propose(entry, [this, entry](Outcome o) {
           if (o.kind == Outcome::kApplied) acknowledged_.push_back(entry);
           if (o.kind == Outcome::kNotApplied) refused_.insert(entry);
@@ -91,20 +95,14 @@ class Soak {
           node.kill();
         }
         break;
-      case 2:
-        cluster_.with_links_of(id, [](TestProxy& link) { link.freeze(); });
-        break;
-      case 3:
-        cluster_.link(id, other).cut();
-        break;
-      case 4:
-        disks_[id - 1].block_writes();
-        break;
+      case 2: cluster_.with_links_of(id, [](TestProxy& link) { link.freeze(); }); break;
+      case 3: cluster_.link(id, other).cut(); break;
+      case 4: disks_[id - 1].block_writes(); break;
       case 5:
-        if (node.leads()) node.consensus->transfer(random_() % 2 == 0 ? 0 : other, [](absl::Status) {});
+        if (node.leads())
+          node.consensus->transfer(random_() % 2 == 0 ? 0 : other, [](absl::Status) {});
         break;
-      default:
-        calm();
+      default: calm();
     }
   }
 

@@ -28,7 +28,8 @@ class FakePeer {
   }
   ~FakePeer() { ::close(fd_); }
   void send(const std::string& bytes) {
-    EXPECT_EQ(::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
+    EXPECT_EQ(::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(bytes.size()));
   }
   void hello(const Hello& hello) {
     std::string frame;
@@ -86,7 +87,8 @@ class StrangerTest : public testing::Test {
     out.boot = 99;
     return out;
   }
-  xce_core_message append(uint64_t term, uint64_t prev, uint64_t prev_term, const std::vector<xce_core_entry>& entries) {
+  xce_core_message append(uint64_t term, uint64_t prev, uint64_t prev_term,
+                          const std::vector<xce_core_entry>& entries) {
     xce_core_message m{};
     m.type = XCE_MSG_APPEND_ENTRIES;
     m.term = term;
@@ -137,7 +139,8 @@ TEST_F(StrangerTest, NothingIsHeardBeforeHello) {
 }
 
 TEST_F(StrangerTest, GarbageEndsTheConnectionAndNothingElse) {
-  for (const std::string& bytes : {std::string(64, 'x'), std::string("XCEF\x01\0\0\0\xff\xff\xff\x7f\0\0\0\0", 16)}) {
+  for (const std::string& bytes :
+       {std::string(64, 'x'), std::string("XCEF\x01\0\0\0\xff\xff\xff\x7f\0\0\0\0", 16)}) {
     FakePeer peer(&cluster_, &node_);
     peer.send(bytes);
     EXPECT_TRUE(peer.closed());
@@ -163,7 +166,8 @@ TEST_F(StrangerTest, AFloodOfSilentConnectionsKeepsNoPeerOut) {
   EXPECT_EQ(peers.back()->answer(), "");
 }
 
-// Rule: the core takes a change of configuration for the first entry of its batch, so a received batch is split.
+// Rule: the core takes a change of configuration for the first entry of its batch, so a received
+// batch is split.
 TEST_F(StrangerTest, AChangeOfConfigurationWithinABatchIsTakenAtItsOwnIndex) {
   std::vector<std::string> addresses;
   std::vector<const char*> raw;
@@ -203,7 +207,8 @@ TEST_F(StrangerTest, EntriesThatDoNotFitAreRefusedAndTheLogStays) {
   peer.hello(hello(2));
   ASSERT_EQ(peer.answer(), "");
   peer.raft(append(2, 7, 2, {entry}));  // a gap
-  peer.raft(append(2, 1, 2, {entry}));  // another term at index 1, which is committed: the core would give up
+  peer.raft(append(
+      2, 1, 2, {entry}));  // another term at index 1, which is committed: the core would give up
   EXPECT_TRUE(cluster_.run_until([&] { return !node_.fatal.ok(); }));
   EXPECT_EQ(node_.consensus->last_index(), 1u);
 }

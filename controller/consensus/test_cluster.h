@@ -1,4 +1,5 @@
-// A cluster of controllers' consensus parts on one loop, over real loopback sockets with ports that the kernel picks.
+// A cluster of controllers' consensus parts on one loop, over real loopback sockets with ports that
+// the kernel picks.
 #ifndef XCE_CONTROLLER_CONSENSUS_TEST_CLUSTER_H_
 #define XCE_CONTROLLER_CONSENSUS_TEST_CLUSTER_H_
 
@@ -143,7 +144,8 @@ class TestCluster {
   explicit TestCluster(unsigned n, size_t segment_bytes = size_t{256} << 10) {
     uv_loop_init(&loop_);
     for (unsigned i = 0; i < n; i++) nodes_.push_back(std::make_unique<TestNode>(&loop_, i + 1));
-    for (const auto& node : nodes_) options_.peers.push_back({node->id(), "127.0.0.1", node->port()});
+    for (const auto& node : nodes_)
+      options_.peers.push_back({node->id(), "127.0.0.1", node->port()});
     options_.segment_bytes = segment_bytes;
   }
   ~TestCluster() {
@@ -158,7 +160,8 @@ class TestCluster {
   void use_proxies() {
     for (const auto& from : nodes_)
       for (const auto& to : nodes_)
-        if (from != to) links_[{from->id(), to->id()}] = std::make_unique<TestProxy>(&loop_, to->port());
+        if (from != to)
+          links_[{from->id(), to->id()}] = std::make_unique<TestProxy>(&loop_, to->port());
   }
   // The proxy that `from` dials to reach `to`.
   TestProxy& link(NodeId from, NodeId to) { return *links_.at({from, to}); }
@@ -192,7 +195,8 @@ class TestCluster {
     const uint64_t deadline = uv_hrtime() + timeout_ms * 1000000;
     uv_timer_t* const tick = new uv_timer_t;  // so that a poll never outlasts the deadline
     uv_timer_init(&loop_, tick);
-    uv_timer_start(tick, [](uv_timer_t*) {}, 20, 20);
+    uv_timer_start(
+        tick, [](uv_timer_t*) {}, 20, 20);
     bool held = predicate();
     while (!held && uv_hrtime() < deadline) {
       uv_run(&loop_, UV_RUN_ONCE);
@@ -219,7 +223,8 @@ class TestCluster {
       const TestNode* const first = leader();
       if (first == nullptr) return false;
       for (const auto& node : nodes_)
-        if (node->consensus && (node->applied != first->applied || node->consensus->applied() != first->consensus->applied()))
+        if (node->consensus && (node->applied != first->applied ||
+                                node->consensus->applied() != first->consensus->applied()))
           return false;
       return true;
     });

@@ -1,4 +1,5 @@
-// A TCP proxy that a test can cut (connections end, the port refuses) or freeze (nothing passes, nothing ends).
+// A TCP proxy that a test can cut (connections end, the port refuses) or freeze (nothing passes,
+// nothing ends).
 #ifndef XCE_CONTROLLER_CONSENSUS_TEST_PROXY_H_
 #define XCE_CONTROLLER_CONSENSUS_TEST_PROXY_H_
 
@@ -62,7 +63,8 @@ class TestProxy {
     EXPECT_EQ(uv_tcp_bind(listener_, reinterpret_cast<sockaddr*>(&address), 0), 0);
     EXPECT_EQ(uv_listen(reinterpret_cast<uv_stream_t*>(listener_), 64,
                         [](uv_stream_t* stream, int status) {
-                          if (stream->data != nullptr && status == 0) static_cast<TestProxy*>(stream->data)->accept();
+                          if (stream->data != nullptr && status == 0)
+                            static_cast<TestProxy*>(stream->data)->accept();
                         }),
               0);
     sockaddr_in bound;
@@ -72,7 +74,8 @@ class TestProxy {
   }
 
   void accept() {
-    auto* const pair = new Pair;  // lives until both sides are closed; never freed while libuv may use it
+    auto* const pair =
+        new Pair;  // lives until both sides are closed; never freed while libuv may use it
     pair->proxy = this;
     for (uv_tcp_t*& side : pair->sides) {
       side = new uv_tcp_t;
@@ -80,7 +83,8 @@ class TestProxy {
       side->data = pair;
     }
     pairs_.insert(pair);
-    uv_accept(reinterpret_cast<uv_stream_t*>(listener_), reinterpret_cast<uv_stream_t*>(pair->sides[0]));
+    uv_accept(reinterpret_cast<uv_stream_t*>(listener_),
+              reinterpret_cast<uv_stream_t*>(pair->sides[0]));
     sockaddr_in address;
     uv_ip4_addr("127.0.0.1", target_, &address);
     pair->connect.data = pair;
@@ -104,18 +108,23 @@ class TestProxy {
     for (uv_tcp_t* side : pair->sides) {
       uv_read_start(
           reinterpret_cast<uv_stream_t*>(side),
-          [](uv_handle_t*, size_t size, uv_buf_t* buf) { *buf = uv_buf_init(new char[size], static_cast<unsigned>(size)); },
+          [](uv_handle_t*, size_t size, uv_buf_t* buf) {
+            *buf = uv_buf_init(new char[size], static_cast<unsigned>(size));
+          },
           [](uv_stream_t* stream, ssize_t n, const uv_buf_t* buf) {
             auto* const pair = static_cast<Pair*>(stream->data);
             if (n > 0 && pair != nullptr) {
-              uv_tcp_t* const other =
-                  pair->sides[0] == reinterpret_cast<uv_tcp_t*>(stream) ? pair->sides[1] : pair->sides[0];
+              uv_tcp_t* const other = pair->sides[0] == reinterpret_cast<uv_tcp_t*>(stream)
+                                          ? pair->sides[1]
+                                          : pair->sides[0];
               auto* const write = new Write{{}, std::string(buf->base, static_cast<size_t>(n))};
               write->request.data = write;
-              const uv_buf_t out = uv_buf_init(write->bytes.data(), static_cast<unsigned>(write->bytes.size()));
-              if (uv_write(&write->request, reinterpret_cast<uv_stream_t*>(other), &out, 1, [](uv_write_t* request, int) {
-                    delete static_cast<Write*>(request->data);
-                  }) != 0)
+              const uv_buf_t out =
+                  uv_buf_init(write->bytes.data(), static_cast<unsigned>(write->bytes.size()));
+              if (uv_write(&write->request, reinterpret_cast<uv_stream_t*>(other), &out, 1,
+                           [](uv_write_t* request, int) {
+                             delete static_cast<Write*>(request->data);
+                           }) != 0)
                 delete write;
             }
             delete[] buf->base;

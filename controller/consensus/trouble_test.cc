@@ -1,5 +1,5 @@
-// Whole nodes in trouble: slow, full and broken disks, cut and frozen networks, lost directories. Above all the rules
-// that the Raft core leaves to its caller.
+// Whole nodes in trouble: slow, full and broken disks, cut and frozen networks, lost directories.
+// Above all the rules that the Raft core leaves to its caller.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -80,7 +80,8 @@ TEST_F(TroubleTest, ALeaderWithASlowDiskWaitsForIt) {
   EXPECT_EQ(outcome.kind, Outcome::kApplied);
 }
 
-// Rule: no message leaves before the term and vote that it rests on are durable. First the candidate's own vote.
+// Rule: no message leaves before the term and vote that it rests on are durable. First the
+// candidate's own vote.
 TEST_F(TroubleTest, NoVoteIsAskedForBeforeTheTermIsOnDisk) {
   build(3, false);
   // Logs are equal, so the higher id stands.
@@ -89,9 +90,11 @@ TEST_F(TroubleTest, NoVoteIsAskedForBeforeTheTermIsOnDisk) {
   disk(stands->id()).block_writes();
   const uint64_t term = leader_->consensus->role().term;
   leader_->kill();
-  ASSERT_TRUE(cluster_->run_until([&] { return stands->consensus->role().role == Role::kCandidate; }));
+  ASSERT_TRUE(
+      cluster_->run_until([&] { return stands->consensus->role().role == Role::kCandidate; }));
   cluster_->run_for(100);
-  EXPECT_EQ(votes->consensus->role().term, term) << "it was asked for its vote in a term that is on no disk";
+  EXPECT_EQ(votes->consensus->role().term, term)
+      << "it was asked for its vote in a term that is on no disk";
   disk(stands->id()).release_writes();
   EXPECT_TRUE(cluster_->run_until([&] { return stands->leads() || votes->leads(); }));
 }
@@ -106,12 +109,14 @@ TEST_F(TroubleTest, NoVoteIsGivenBeforeItIsOnDisk) {
   leader_->kill();
   ASSERT_TRUE(cluster_->run_until([&] { return votes->consensus->role().term > term; }));
   cluster_->run_for(100);
-  EXPECT_NE(stands->consensus->role().role, Role::kLeader) << "it won with a vote that is on no disk";
+  EXPECT_NE(stands->consensus->role().role, Role::kLeader)
+      << "it won with a vote that is on no disk";
   disk(votes->id()).release_writes();
   EXPECT_TRUE(cluster_->run_until([&] { return stands->leads() || votes->leads(); }));
 }
 
-// The fast failover is asked for again after each write: the core ignores it while entries are on their way to disk.
+// The fast failover is asked for again after each write: the core ignores it while entries are on
+// their way to disk.
 TEST_F(TroubleTest, AStandbyThatIsWritingStandsOnceItHasWritten) {
   build(3, false);
   TestNode* const behind = others()[0];
@@ -120,8 +125,9 @@ TEST_F(TroubleTest, AStandbyThatIsWritingStandsOnceItHasWritten) {
   disk(behind->id()).block_writes();
   leader_->consensus->propose("x", [](Outcome) {});
   const uint64_t last = leader_->consensus->last_index();
-  ASSERT_TRUE(cluster_->run_until(
-      [&] { return stands->consensus->last_index() > last && behind->consensus->last_index() > last; }));
+  ASSERT_TRUE(cluster_->run_until([&] {
+    return stands->consensus->last_index() > last && behind->consensus->last_index() > last;
+  }));
   const uint64_t term = leader_->consensus->role().term;
   leader_->kill();
   cluster_->run_for(50);
@@ -146,7 +152,8 @@ TEST_F(TroubleTest, AWriteThatATruncationHasOvertakenDoesNotCount) {
   const uint64_t last = leader_->consensus->last_index();
   int unknown = 0;
   for (int i = 0; i < 5; i++)
-    leader_->consensus->propose("lost " + std::to_string(i), [&](Outcome o) { unknown += o.kind == Outcome::kUnknown; });
+    leader_->consensus->propose("lost " + std::to_string(i),
+                                [&](Outcome o) { unknown += o.kind == Outcome::kUnknown; });
   ASSERT_TRUE(cluster_->run_until([&] { return victim->consensus->last_index() == last + 5; }));
   const NodeId old = leader_->id();
   leader_->kill();
@@ -193,7 +200,8 @@ TEST_F(TroubleTest, ACutInOneDirectionChangesNothing) {
     build(3, true);
     TestNode* const alone = others()[0];
     const uint64_t term = leader_->consensus->role().term;
-    TestProxy& link = to_leader ? cluster_->link(alone->id(), leader_->id()) : cluster_->link(leader_->id(), alone->id());
+    TestProxy& link = to_leader ? cluster_->link(alone->id(), leader_->id())
+                                : cluster_->link(leader_->id(), alone->id());
     link.cut();
     cluster_->run_for(3 * kElectionMs);
     EXPECT_TRUE(leader_->leads());
@@ -240,7 +248,8 @@ TEST_F(TroubleTest, APrimaryWithAFullDiskStopsAndTheOthersGoOn) {
   EXPECT_EQ(cluster_->propose(*leader_, "after").kind, Outcome::kNotApplied);
   const uint64_t start = uv_hrtime();
   ASSERT_TRUE(cluster_->run_until([&] { return cluster_->leader() != nullptr; }));
-  EXPECT_LT((uv_hrtime() - start) / 1000000, kElectionMs) << "it says that it has stopped, so nobody need wait";
+  EXPECT_LT((uv_hrtime() - start) / 1000000, kElectionMs)
+      << "it says that it has stopped, so nobody need wait";
   EXPECT_EQ(cluster_->propose(*cluster_->leader(), "go on").kind, Outcome::kApplied);
   // Space is made, the node is started again.
   disk(leader_->id()).fail_writes(0);
@@ -282,7 +291,8 @@ TEST_F(TroubleTest, AKnownNodeThatComesBackEmptyIsRefused) {
   EXPECT_TRUE(wiped->applied.empty());
   EXPECT_EQ(wiped->consensus->role().leader, 0u);
   EXPECT_TRUE(leader_->leads());
-  for (const PeerStatus& peer : leader_->consensus->peers()) EXPECT_EQ(peer.connected, peer.id != id);
+  for (const PeerStatus& peer : leader_->consensus->peers())
+    EXPECT_EQ(peer.connected, peer.id != id);
   // Its vote counts for nothing, also when it is needed.
   for (TestNode* other : others())
     if (other != wiped) other->kill();
@@ -297,7 +307,8 @@ TEST_F(TroubleTest, ANodeOfAnotherClusterIsRefused) {
   stranger->kill();
   Options options = cluster_->options(id);
   options.data_dir += "-other";
-  options.peers[leader_->id() - 1].host = "localhost";  // another first entry, though the same place
+  options.peers[leader_->id() - 1].host =
+      "localhost";  // another first entry, though the same place
   ASSERT_TRUE(stranger->start(options).ok());
   cluster_->run_for(2 * kElectionMs);
   EXPECT_EQ(stranger->consensus->role().leader, 0u);
@@ -312,10 +323,12 @@ TEST_F(TroubleTest, AFollowerFarBehindCatchesUp) {
   int done = 0;
   for (int batch = 1; batch <= 40; batch++) {
     for (int i = 0; i < 500; i++)
-      leader_->consensus->propose(std::string(900, 'e'), [&](Outcome o) { done += o.kind == Outcome::kApplied; });
+      leader_->consensus->propose(std::string(900, 'e'),
+                                  [&](Outcome o) { done += o.kind == Outcome::kApplied; });
     ASSERT_TRUE(cluster_->run_until([&] { return done == batch * 500; }));
   }
-  for (int i = 0; i < 20; i++) ASSERT_EQ(cluster_->propose(*leader_, std::string(100000, 'b')).kind, Outcome::kApplied);
+  for (int i = 0; i < 20; i++)
+    ASSERT_EQ(cluster_->propose(*leader_, std::string(100000, 'b')).kind, Outcome::kApplied);
   ASSERT_TRUE(cluster_->start(id).ok());
   const uint64_t start = uv_hrtime();
   ASSERT_TRUE(cluster_->wait_until_equal());

@@ -6,13 +6,14 @@
 
 namespace xce::consensus {
 
-// Closes a handle made with new, deletes it once libuv is through with it, and forgets it. No callback of the handle
-// runs afterwards. Does nothing for nullptr.
+// Closes a handle made with new, deletes it once libuv is through with it, and forgets it. No
+// callback of the handle runs afterwards. Does nothing for nullptr.
 template <class Handle>
 void close_handle(Handle*& handle) {
   if (handle == nullptr) return;
   handle->data = nullptr;
-  uv_close(reinterpret_cast<uv_handle_t*>(handle), [](uv_handle_t* h) { delete reinterpret_cast<Handle*>(h); });
+  uv_close(reinterpret_cast<uv_handle_t*>(handle),
+           [](uv_handle_t* h) { delete reinterpret_cast<Handle*>(h); });
   handle = nullptr;
 }
 
