@@ -3,10 +3,12 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <spdlog/spdlog.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
@@ -15,6 +17,8 @@
 
 namespace xce::worker {
 namespace {
+
+constexpr size_t kMaxSpares = 256;
 
 absl::Status failed(const std::string& what, int error) {
   return absl::UnavailableError(absl::StrCat("cannot write ", what, ": ", std::strerror(error)));
@@ -85,18 +89,42 @@ ShepherdSpec spec_of(const Job& job, const std::string& host, const std::string&
   return spec;
 }
 
+// A directory of plain files and FIFOs.
+void remove_directory(const std::string& path) {
+  if (DIR* d = opendir(path.c_str())) {
+    while (dirent* entry = readdir(d)) unlinkat(dirfd(d), entry->d_name, 0);
+    closedir(d);
+  }
+  rmdir(path.c_str());
+}
+
 }  // namespace
 
-absl::Status JobStore::prepare() const {
+absl::Status JobStore::prepare() {
   absl::Status status = make_directories(data_dir_ + "/jobs");
+  if (!status.ok()) return status;
+  // Spares are of this run only: what an earlier one left is removed.
+  if (DIR* d = opendir((data_dir_ + "/spare").c_str())) {
+    while (dirent* entry = readdir(d)) {
+      if (entry->d_name[0] != '.') remove_directory(data_dir_ + "/spare/" + entry->d_name);
+    }
+    closedir(d);
+  }
+  status = make_directories(data_dir_ + "/spare");
   if (!status.ok()) return status;
   if (mkfifo(events_fifo().c_str(), 0600) != 0 && errno != EEXIST)
     return failed(events_fifo(), errno);
   return absl::OkStatus();
 }
 
-absl::Status JobStore::create(Key key, const Job& job) const {
+absl::Status JobStore::create(Key key, const Job& job) {
   const std::string path = dir(key);
+  if (!spares_.empty()) {
+    if (rename(spare_dir(spares_.back()).c_str(), path.c_str()) != 0) {
+      spdlog::warn("cannot use {} again: {}", spare_dir(spares_.back()), std::strerror(errno));
+    }
+    spares_.pop_back();
+  }
   if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return failed(path, errno);
   const ShepherdSpec spec = spec_of(job, host_, cgroup_);
   if (spec.has_script) {
@@ -109,7 +137,7 @@ absl::Status JobStore::create(Key key, const Job& job) const {
 }
 
 Status JobStore::read_status(Key key) const {
-  return decode_status(read_small_file(dir(key) + "/" + kStatusFile));
+  return decode_status({key.job, key.attempt}, read_small_file(dir(key) + "/" + kStatusFile));
 }
 
 bool JobStore::launched(Key key) const {
@@ -135,16 +163,22 @@ absl::Status JobStore::send(const Order& order) const {
   return ok ? absl::OkStatus() : failed(path, error);
 }
 
-void JobStore::remove(Key key) const {
+bool JobStore::keep_spare(Key key) {
+  if (spares_.size() >= kMaxSpares) return false;
   const std::string path = dir(key);
-  for (const char* name : {kSpecFile, kScriptFile, kControlFifo, kStatusFile})
-    unlink((path + "/" + name).c_str());
-  if (rmdir(path.c_str()) == 0 || errno != ENOTEMPTY) return;
-  if (DIR* d = opendir(path.c_str())) {  // what a launcher that was killed left
-    while (dirent* entry = readdir(d)) unlinkat(dirfd(d), entry->d_name, 0);
-    closedir(d);
+  unlink((path + "/" + kScriptFile).c_str());
+  const std::string status = path + "/" + kStatusFile;
+  if (truncate((path + "/" + kSpecFile).c_str(), 0) != 0) return false;
+  if (rename(status.c_str(), (path + "/" + kSpareStatusFile).c_str()) != 0 && errno != ENOENT) {
+    return false;
   }
-  rmdir(path.c_str());
+  if (rename(path.c_str(), spare_dir(next_spare_).c_str()) != 0) return false;
+  spares_.push_back(next_spare_++);
+  return true;
+}
+
+void JobStore::remove(Key key) {
+  if (!keep_spare(key)) remove_directory(dir(key));
 }
 
 std::vector<Key> JobStore::scan() const {

@@ -1,6 +1,6 @@
 // The job directories of this host, as the worker sees them: made, read, given orders, removed.
-// I/O, no memory of its own. Thread safe: functions of the file system. See shepherd/job_files.h
-// for what lies in a directory.
+// See shepherd/job_files.h for what lies in a directory. I/O.
+// prepare, create and remove belong to one thread; the rest is thread safe.
 #ifndef XCE_WORKER_AGENT_JOB_STORE_H_
 #define XCE_WORKER_AGENT_JOB_STORE_H_
 
@@ -20,16 +20,18 @@ class JobStore {
       : data_dir_(std::move(data_dir)), host_(std::move(host)), cgroup_(std::move(cgroup)) {}
 
   // Makes DATA, DATA/jobs and the events FIFO.
-  absl::Status prepare() const;
+  absl::Status prepare();
   // Makes the directory of an attempt: spec, script, control FIFO. One that exists unlaunched is
   // made anew.
-  absl::Status create(Key key, const Job& job) const;
+  absl::Status create(Key key, const Job& job);
   Status read_status(Key key) const;
   bool launched(Key key) const;  // its status file exists
   bool alive(Key key) const;     // its shepherd holds the lock
   // Unavailable: the shepherd does not listen yet, or no more.
   absl::Status send(const Order& order) const;
-  void remove(Key key) const;
+  // Removes the directory, or keeps it, emptied, for a later job: making and removing files costs
+  // more than all else in a short job's life.
+  void remove(Key key);
   std::vector<Key> scan() const;
 
   std::string events_fifo() const { return data_dir_ + "/" + kEventsFifo; }
@@ -38,7 +40,12 @@ class JobStore {
  private:
   std::string dir(Key key) const { return data_dir_ + "/jobs/" + dir_name(key.job, key.attempt); }
 
+  std::string spare_dir(uint64_t n) const { return data_dir_ + "/spare/" + std::to_string(n); }
+  bool keep_spare(Key key);
+
   const std::string data_dir_, host_, cgroup_;
+  std::vector<uint64_t> spares_;  // numbers of the directories kept
+  uint64_t next_spare_ = 1;
 };
 
 }  // namespace xce::worker

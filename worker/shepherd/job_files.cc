@@ -16,6 +16,13 @@ std::string one_component(std::string name) {
   return name;
 }
 
+Record record_of(AttemptName name) {
+  Record r;
+  r.add_unsigned("job", name.job);
+  r.add_unsigned("attempt", name.attempt);
+  return r;
+}
+
 }  // namespace
 
 std::string encode_spec(const ShepherdSpec& spec) {
@@ -75,8 +82,8 @@ bool decode_spec(std::string_view bytes, ShepherdSpec* spec) {
   return spec->job != 0;
 }
 
-std::string encode_started(const StatusStarted& started) {
-  Record r;
+std::string encode_started(AttemptName name, const StatusStarted& started) {
+  Record r = record_of(name);
   r.add("kind", "started");
   r.add("shepherd_pid", static_cast<int64_t>(started.shepherd_pid));
   r.add_unsigned("shepherd_start_ticks", started.shepherd_start_ticks);
@@ -89,8 +96,8 @@ std::string encode_started(const StatusStarted& started) {
   return r.encode();
 }
 
-std::string encode_exit(const StatusExit& exit) {
-  Record r;
+std::string encode_exit(AttemptName name, const StatusExit& exit) {
+  Record r = record_of(name);
   r.add("kind", "exit");
   r.add("time_ms", exit.time_ms);
   r.add("outcome", exit.outcome);
@@ -103,18 +110,20 @@ std::string encode_exit(const StatusExit& exit) {
   return r.encode();
 }
 
-std::string encode_change(const StatusChange& change) {
-  Record r;
+std::string encode_change(AttemptName name, const StatusChange& change) {
+  Record r = record_of(name);
   r.add("kind", change.suspended ? "suspended" : "resumed");
   r.add("time_ms", change.time_ms);
   return r.encode();
 }
 
-Status decode_status(std::string_view bytes) {
+Status decode_status(AttemptName name, std::string_view bytes) {
   std::vector<Record> records;
   decode_records(bytes, &records);
   Status status;
   for (const Record& r : records) {
+    if (r.unsigned_number("job") != name.job || r.unsigned_number("attempt") != name.attempt)
+      continue;
     const std::string_view kind = r.text("kind");
     if (kind == "started") {
       StatusStarted s;

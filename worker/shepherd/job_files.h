@@ -25,6 +25,7 @@ inline constexpr char kSpecFile[] = "spec";
 inline constexpr char kScriptFile[] = "script";
 inline constexpr char kControlFifo[] = "control";
 inline constexpr char kStatusFile[] = "status";
+inline constexpr char kSpareStatusFile[] = "status.spare";  // of an earlier job: to be used again
 inline constexpr char kEventsFifo[] = "events";
 inline constexpr int kStatusBytes =
     16 * 1024;  // set aside at launch, so that a full disk cannot swallow the end
@@ -80,10 +81,17 @@ struct Status {
 std::string encode_spec(const ShepherdSpec& spec);
 bool decode_spec(std::string_view bytes, ShepherdSpec* spec);
 
-std::string encode_started(const StatusStarted& started);
-std::string encode_exit(const StatusExit& exit);
-std::string encode_change(const StatusChange& change);
-Status decode_status(std::string_view bytes);
+// Status records name their attempt: a status file may have been another attempt's before, and
+// after a power cut hold what that one wrote. decode_status takes only records of the given
+// attempt.
+struct AttemptName {
+  uint64_t job = 0;
+  uint32_t attempt = 0;
+};
+std::string encode_started(AttemptName name, const StatusStarted& started);
+std::string encode_exit(AttemptName name, const StatusExit& exit);
+std::string encode_change(AttemptName name, const StatusChange& change);
+Status decode_status(AttemptName name, std::string_view bytes);
 
 // The output file that a pattern names: %j job, %A array (or job), %a array index, %x name, %u
 // user, %% a percent sign. `pattern` "" means the default. Relative results are made absolute with

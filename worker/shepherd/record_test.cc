@@ -78,6 +78,15 @@ TEST(JobFiles, SpecSurvives) {
   EXPECT_FALSE(decode_spec("", &back));
 }
 
+TEST(JobFiles, RecordsOfAnotherAttemptAreIgnored) {
+  StatusExit exit;
+  exit.outcome = "COMPLETED";
+  const std::string bytes = encode_change({17, 2}, {true, 5}) + encode_exit({17, 1}, exit);
+  EXPECT_FALSE(decode_status({17, 2}, bytes).exit);
+  EXPECT_EQ(decode_status({17, 2}, bytes).changes.size(), 1u);
+  EXPECT_TRUE(decode_status({17, 1}, bytes).exit);
+}
+
 TEST(JobFiles, OutputPatterns) {
   ShepherdSpec spec;
   spec.job = 17;

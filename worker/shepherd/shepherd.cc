@@ -44,7 +44,9 @@ class Shepherd {
       : data_dir_(std::move(data_dir)),
         dir_name_(std::move(dir_name)),
         job_dir_(data_dir_ + "/jobs/" + dir_name_),
-        status_fd_(status_fd) {}
+        status_fd_(status_fd) {
+    parse_dir_name(dir_name_, &name_.job, &name_.attempt);
+  }
 
   int run();
 
@@ -55,6 +57,7 @@ class Shepherd {
   void write_status(const std::string& record);
   void tell_worker();
   void finish();
+  void last_word(const StatusExit& exit);
   int fail(const std::string& message, int exit_code);
 
   int64_t next_deadline() const;
@@ -72,6 +75,7 @@ class Shepherd {
 
   const std::string data_dir_, dir_name_, job_dir_;
   const int status_fd_;
+  AttemptName name_;
   off_t status_end_ = 0;
   ShepherdSpec spec_;
   std::unique_ptr<MemoryCgroup> cgroup_;
@@ -137,8 +141,7 @@ int Shepherd::fail(const std::string& message, int exit_code) {
   exit.outcome = "FAILED";
   exit.exit_code = exit_code;
   exit.message = message;
-  write_status(encode_exit(exit));
-  tell_worker();
+  last_word(exit);
   return 0;
 }
 
@@ -167,7 +170,7 @@ int Shepherd::run() {
   started.time_ms = wall_ms();
   started.stdout_file = stdout_file_;
   started.stderr_file = stderr_file_;
-  write_status(encode_started(started));
+  write_status(encode_started(name_, started));
   tell_worker();
 
   reap();
@@ -288,7 +291,7 @@ void Shepherd::set_suspended(bool suspended) {
   if (terminating_ || suspended == suspended_) return;
   suspended_ = suspended;
   signal_tree(suspended ? SIGSTOP : SIGCONT);
-  write_status(encode_change({suspended, wall_ms()}));
+  write_status(encode_change(name_, {suspended, wall_ms()}));
   tell_worker();
 }
 
@@ -367,7 +370,14 @@ void Shepherd::finish() {
   exit.cpu_ms = ms(usage.ru_utime) + ms(usage.ru_stime);
   exit.peak_memory_kb = static_cast<uint64_t>(usage.ru_maxrss);
   exit.wall_ms = static_cast<uint64_t>(end_ms_ - start_ms_);
-  write_status(encode_exit(exit));
+  last_word(exit);
+}
+
+// The control FIFO may serve another job as soon as this end is known.
+void Shepherd::last_word(const StatusExit& exit) {
+  if (control_fd_ >= 0) close(control_fd_);
+  control_fd_ = -1;
+  write_status(encode_exit(name_, exit));
   tell_worker();
 }
 

@@ -79,7 +79,7 @@ class ShepherdTest : public ::testing::Test {
     close(fd);
   }
 
-  Status status() const { return decode_status(read_small_file(job_dir_ + "/status")); }
+  Status status() const { return decode_status({17, 1}, read_small_file(job_dir_ + "/status")); }
 
   StatusStarted started() {
     EXPECT_TRUE(eventually([&] { return status().started.has_value(); }));
@@ -327,6 +327,16 @@ TEST_F(ShepherdTest, AnAttemptIsLaunchedOnce) {
   close(fd);
   EXPECT_FALSE(shepherd_alive(job_dir_));
   EXPECT_EQ(create_status_file(job_dir_), -EEXIST);
+}
+
+TEST_F(ShepherdTest, AStatusFileOfAnEarlierJobServesAgain) {
+  StatusExit old;
+  old.outcome = "COMPLETED";
+  std::ofstream(job_dir_ + "/status.spare")
+      << encode_exit({16, 1}, old) << encode_exit({17, 1}, old);
+  spec_.args = {"sh", "-c", "exit 3"};
+  EXPECT_EQ(run().exit_code, 3);
+  EXPECT_NE(access((job_dir_ + "/status.spare").c_str(), F_OK), 0);
 }
 
 TEST_F(ShepherdTest, AKilledShepherdTakesItsJobAlong) {
