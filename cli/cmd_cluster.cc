@@ -1,6 +1,5 @@
 // xce hosts, queues, drain, undrain, cluster status: the machines rather than the jobs.
 #include <algorithm>
-#include <chrono>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
@@ -14,7 +13,7 @@
 namespace xce::cli {
 namespace {
 
-constexpr int kProbeMs = 1000;  // for each controller, when none serves
+constexpr int kProbeMs = 500;  // for each controller, when none serves
 
 struct StatusDeleter {
   void operator()(xce_cluster_status_t* status) const { xce_free_cluster_status(status); }
@@ -180,67 +179,68 @@ std::string status_text(const xce_cluster_status_t& s, int64_t now_ms) {
   return out + table.render(terminal_width(), colour);
 }
 
-// Asks each controller by itself, when none serves: which are there, and what do they know?
+// What a controller is doing, from the class of libxce's last attempt on it.
+std::string condition_of(const std::string& trail) {
+  const size_t at = trail.rfind("; ");
+  const std::string last =
+      at == std::string::npos ? trail : trail.substr(at + 2);  // "host:port CLASS at 7 ms"
+  const size_t from = last.find(' ');
+  if (from == std::string::npos) return "unreachable";
+  const std::string name = last.substr(from + 1, last.find(" at ", from) - from - 1);
+  if (name == "ECONNREFUSED") return "not running: nothing listens there";
+  if (name == "E_XCE_NOMASTER") return "runs, knows no primary";
+  if (name == "E_XCE_NOT_READY") return "runs, is electing a primary or catching up";
+  if (name == "E_XCE_STANDBY" || name == "E_XCE_REDIRECT") return "runs, follows a primary";
+  return name;
+}
+
+// Asks each controller by itself, when none serves: which are there, and what are they doing?
 std::string each_controller(const Connection& connection) {
-  Table table({{"ADDRESS"}, {"ANSWERS"}, {"KNOWS"}});
+  Table table({{"ADDRESS"}, {"CONDITION"}});
   for (const std::string& address : split_commas(connection.masters.text)) {
     Connection alone = connection;
     alone.masters.text = address;
     alone.deadline_ms = std::min(connection.deadline_ms, kProbeMs);
     alone.notice = false;
-    alone.verbose = false;
     const auto session = Session::open(alone);
-    xce_cluster_status_t* raw = nullptr;
-    const auto rc =
-        session.ok()
-            ? (*session)->call("no answer",
-                               [&](xcecli_ctx_t c) { return xcecli_clusterstatus(c, &raw); })
-            : absl::StatusOr<int>(session.status());
-    if (!rc.ok()) {
-      table.add_row({address, Cell("no", Colour::kRed), std::string(rc.status().message())});
+    if (session.ok()) {
+      table.add_row({address, Cell("primary", Colour::kGreen)});
       continue;
     }
-    const StatusPtr status(raw);
-    const std::string leader =
-        status->leader_id == 0 ? "no primary" : absl::StrCat("primary ", status->leader_id);
-    table.add_row(
-        {address, Cell("yes", Colour::kGreen),
-         absl::StrCat("controller ", status->node_id, " is ", role_word(status->role), " in term ",
-                      status->term, ", knows ", leader, "; disk ", status->disk)});
+    xce_error_t last{};
+    xcecli_last_error(&last);
+    const std::string condition = condition_of(last.trail);
+    table.add_row({address, Cell(condition, condition.rfind("runs", 0) == 0 ? Colour::kYellow
+                                                                            : Colour::kRed)});
   }
   return table.render(terminal_width(), use_colour());
 }
 
 absl::StatusOr<int> run_status(const Context& context) {
-  Connection connection = context.connection;
-  connection.any_controller = true;
-  absl::Status failure;
-  {
-    auto session = Session::open(connection);
-    if (!session.ok()) return session.status();
+  auto session = Session::open(context.connection);
+  absl::Status failure = session.status();
+  if (session.ok()) {
     xce_cluster_status_t* raw = nullptr;
-    const auto rc =
-        (*session)->call("no controller tells the cluster's status",
-                         [&](xcecli_ctx_t ctx) { return xcecli_clusterstatus(ctx, &raw); });
+    const auto rc = (*session)->call("cannot tell the cluster's status", [&](xcecli_ctx_t ctx) {
+      return xcecli_clusterstatus(ctx, &raw);
+    });
+    failure = rc.status();
     if (rc.ok()) {
       const StatusPtr status(raw);
       if (context.json) {
         print_json(cluster_json(*status));
-      } else {
-        const int64_t now_ms = std::chrono::duration_cast<std::chrono::milliseconds>(
-                                   std::chrono::system_clock::now().time_since_epoch())
-                                   .count();
-        print(status_text(*status, now_ms));  // of this machine: a standby's clock is as good
+        return kOk;
       }
-      return status->leader_id == 0
-                 ? absl::StatusOr<int>(absl::UnavailableError("there is no primary now"))
-                 : kOk;
+      const auto now = (*session)->now_ms();
+      if (!now.ok()) return now.status();
+      print(status_text(*status, *now));
+      return kOk;
     }
-    failure = rc.status();
   }
-  if (!context.json && failure.code() == absl::StatusCode::kUnavailable)
-    print(each_controller(connection));
-  return failure;
+  if (failure.code() != absl::StatusCode::kUnavailable) return failure;
+  if (!context.json) print(each_controller(context.connection));
+  return absl::UnavailableError(
+      "there is no primary now; more than half of the controllers must run and reach one another");
 }
 
 }  // namespace

@@ -60,8 +60,8 @@ absl::Status Session::start() {
   if (made < 0) return error("cannot set up the connection", made);
   watcher_ = std::thread([this] { watch(); });
   const int rc = watched([](xcecli_ctx_t ctx) { return xcecli_start(ctx); });
-  if (rc < 0 && !(connection_.any_controller && code_of(rc) == absl::StatusCode::kUnavailable)) {
-    return error(absl::StrCat("no controller answers at ", connection_.masters.text, " (from ",
+  if (rc < 0) {
+    return error(absl::StrCat("no primary at ", connection_.masters.text, " (from ",
                               connection_.masters.origin, ")"),
                  rc);
   }

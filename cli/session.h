@@ -31,7 +31,6 @@ struct Connection {
   bool deadline_given = false;          // then also of a whole outage while following
   bool verbose = false;                 // errors tell the attempts
   bool notice = true;                   // say when no primary answers
-  bool any_controller = false;  // go on when no primary was found: for what standbys answer too
 };
 
 class Session {

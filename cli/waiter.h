@@ -56,8 +56,8 @@ class LogReader {
 };
 
 // Copies output as it grows until the job has ended and all was copied; then tells how it ended.
-// Output that cannot be read for a while (its worker is finding the new primary) is waited for; then
-// it is an error, or with quiet_errors a complaint, and the wait goes on.
+// Output that cannot be read for a while (its worker is finding the new primary) is waited for;
+// then it is an error, or with quiet_errors a complaint, and the wait goes on.
 absl::StatusOr<EndedJob> follow_job(Session& session, uint64_t job_id,
                                     std::vector<LogReader> readers, bool quiet_errors);
 
