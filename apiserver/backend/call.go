@@ -22,6 +22,7 @@ type caller struct {
 	mu         sync.Mutex
 	closed     bool // under mu
 	running    sync.WaitGroup
+	started    atomic.Bool  // the library takes calls
 	lastAnswer atomic.Int64 // when a controller last answered, nanoseconds since the epoch
 }
 
@@ -41,6 +42,9 @@ type result[T any] struct {
 // its HTTP client has gone; op then ends in the background. A write is waited for: its outcome matters.
 func call[T any](ctx context.Context, c *caller, write bool, op func(deadline time.Duration) (T, error)) (T, error) {
 	var none T
+	if !c.started.Load() {
+		return none, model.NotReady("the apiserver has just started and is looking for the controllers", time.Second)
+	}
 	marked := c.health.Marked()
 	admitted, probe := c.health.Admit()
 	if !admitted {

@@ -24,6 +24,7 @@ func newTestCaller(t *testing.T, slots int) (*cluster, *caller) {
 	c.health.now = nil
 	c.join(t)
 	calls := newCaller(c.health, c.rejoin, slots, 10*time.Second)
+	calls.started.Store(true)
 	calls.answered()
 	return c, calls
 }
@@ -164,6 +165,14 @@ func TestAWaitingRequestGivesUp(t *testing.T) {
 	isNotReady(t, err)
 	close(release)
 	calls.running.Wait()
+}
+
+func TestNothingBeginsBeforeTheLibraryHasStarted(t *testing.T) {
+	c, calls := newTestCaller(t, 1)
+	calls.started.Store(false)
+	_, err := call(context.Background(), calls, true, func(time.Duration) (int, error) { t.Error("too early"); return 0, nil })
+	isNotReady(t, err)
+	require.False(t, c.health.IsDegraded())
 }
 
 func TestNothingBeginsAfterRefuse(t *testing.T) {

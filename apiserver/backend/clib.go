@@ -189,6 +189,7 @@ func RegisterToBackend(config *Config, hub *events.Hub, log *zap.Logger) (*Clien
 // the error only says that it did, and names the candidates.
 func (c *Client) Start() error {
 	err := c.withThread(c.caller.timeout, func() C.int { return C.xcecli_start(c.ctx) })
+	c.caller.started.Store(true)
 	if err == nil {
 		err = c.rejoin.Rejoin()
 	}
