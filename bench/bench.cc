@@ -1,5 +1,5 @@
-// ./dev bench: XCE's figures beside this machine's limits, in one run, as ratios. Three controllers on this machine,
-// without TLS (loopback). Bounded in count and time. --json for programs.
+// ./dev bench: XCE's figures beside this machine's limits, in one run, as ratios. Three controllers
+// on this machine, without TLS (loopback). Bounded in count and time. --json for programs.
 
 #include <signal.h>
 
@@ -70,8 +70,8 @@ class Bench {
     return 1;
   }
   void note(const char* what) const { fprintf(stderr, "bench: %s ...\n", what); }
-  void add(const std::string& what, const std::string& value, const std::string& beside, const std::string& ratio,
-           const std::string& target, bool met) {
+  void add(const std::string& what, const std::string& value, const std::string& beside,
+           const std::string& ratio, const std::string& target, bool met) {
     rows_.push_back({what, value, beside, ratio, target, met});
   }
   int64_t submit_held(Client& client, int i) {
@@ -105,8 +105,9 @@ class Bench {
       dsync_.add(disk.write_block());
     }
     const double ours = samples.quantile(0.5), limit = dsync_.quantile(0.5);
-    add("one durable write, idle (p50)", absl::StrFormat("%.0f us", ours), absl::StrFormat("4 KiB O_DSYNC %.0f us", limit),
-        absl::StrFormat("%.2f x", ours / limit), "<= 4 x", ours <= 4 * limit);
+    add("one durable write, idle (p50)", absl::StrFormat("%.0f us", ours),
+        absl::StrFormat("4 KiB O_DSYNC %.0f us", limit), absl::StrFormat("%.2f x", ours / limit),
+        "<= 4 x", ours <= 4 * limit);
   }
 
   void many_clients() {
@@ -127,8 +128,9 @@ class Bench {
     for (std::thread& thread : threads) thread.join();
     const double rate = kClients * each / since_us(begin) * 1e6;
     const double limit = 1e6 / dsync_.quantile(0.5);
-    add("durable submissions, 64 clients", absl::StrFormat("%.0f /s", rate), absl::StrFormat("4 KiB O_DSYNC %.0f /s", limit),
-        absl::StrFormat("%.2f x", rate / limit), ">= 3000 /s", rate >= 3000);
+    add("durable submissions, 64 clients", absl::StrFormat("%.0f /s", rate),
+        absl::StrFormat("4 KiB O_DSYNC %.0f /s", limit), absl::StrFormat("%.2f x", rate / limit),
+        ">= 3000 /s", rate >= 3000);
   }
 
   void failover() {
@@ -159,7 +161,8 @@ class Bench {
       wait_until([&] { return all_connected(client); }, milliseconds(20000));
     }
     const double p50 = samples.quantile(0.5) / 1000;
-    add(absl::StrFormat("kill -9 to the next acknowledged write (p50 of %d)", kills), absl::StrFormat("%.1f ms", p50),
+    add(absl::StrFormat("kill -9 to the next acknowledged write (p50 of %d)", kills),
+        absl::StrFormat("%.1f ms", p50),
         absl::StrFormat("loopback round trip %.0f us", round_trip_.quantile(0.5)),
         absl::StrFormat("p99 %.0f ms", samples.quantile(0.99) / 1000), "<= 150 ms", p50 <= 150);
   }
@@ -170,7 +173,8 @@ class Bench {
     bool good = status->nnodes > 0;
     for (size_t i = 0; i < status->nnodes; ++i) {
       const xce_node_t& node = status->nodes[i];
-      good = good && (node.id == status->node_id || (node.connected && node.match_index + 100 >= status->last_index));
+      good = good && (node.id == status->node_id ||
+                      (node.connected && node.match_index + 100 >= status->last_index));
     }
     xce_free_cluster_status(status);
     return good;
@@ -194,7 +198,8 @@ class Bench {
         continue;
       }
       const double started_ns = std::stod(e2e::read_file(file));
-      const double sent_ns = std::chrono::duration<double, std::nano>(wall.time_since_epoch()).count();
+      const double sent_ns =
+          std::chrono::duration<double, std::nano>(wall.time_since_epoch()).count();
       samples.add((started_ns - sent_ns) / 1000);
     }
     const double p50 = samples.quantile(0.5) / 1000;
@@ -236,24 +241,28 @@ class Bench {
     if (!ended) ++errors_;
     const double rate = count / since_us(begin) * 1e6;
     const double limit = 1e6 / spawn_.quantile(0.5);
-    add(absl::StrFormat("end to end, one worker, %d x true", count), absl::StrFormat("%.0f jobs/s", rate),
-        absl::StrFormat("fork+exec+wait %.0f /s", limit), absl::StrFormat("%.2f x", rate / limit), "(later: >= 0.6 x)", true);
+    add(absl::StrFormat("end to end, one worker, %d x true", count),
+        absl::StrFormat("%.0f jobs/s", rate), absl::StrFormat("fork+exec+wait %.0f /s", limit),
+        absl::StrFormat("%.2f x", rate / limit), "(later: >= 0.6 x)", true);
   }
 
   void print() const {
     if (json_) {
       printf("[");
       for (size_t i = 0; i < rows_.size(); ++i)
-        printf("%s{\"what\":\"%s\",\"value\":\"%s\",\"beside\":\"%s\",\"ratio\":\"%s\",\"target\":\"%s\",\"met\":%s}", i ? "," : "",
-               rows_[i].what.c_str(), rows_[i].value.c_str(), rows_[i].beside.c_str(), rows_[i].ratio.c_str(),
-               rows_[i].target.c_str(), rows_[i].met ? "true" : "false");
+        printf(
+            "%s{\"what\":\"%s\",\"value\":\"%s\",\"beside\":\"%s\",\"ratio\":\"%s\",\"target\":\"%"
+            "s\",\"met\":%s}",
+            i ? "," : "", rows_[i].what.c_str(), rows_[i].value.c_str(), rows_[i].beside.c_str(),
+            rows_[i].ratio.c_str(), rows_[i].target.c_str(), rows_[i].met ? "true" : "false");
       printf("]\n");
       return;
     }
-    printf("%-50s %-16s %-30s %-12s %-18s\n", "three controllers on this machine, no TLS", "XCE", "beside", "ratio", "target");
+    printf("%-50s %-16s %-30s %-12s %-18s\n", "three controllers on this machine, no TLS", "XCE",
+           "beside", "ratio", "target");
     for (const Row& row : rows_)
-      printf("%-50s %-16s %-30s %-12s %-18s %s\n", row.what.c_str(), row.value.c_str(), row.beside.c_str(), row.ratio.c_str(),
-             row.target.c_str(), row.met ? "met" : "MISSED");
+      printf("%-50s %-16s %-30s %-12s %-18s %s\n", row.what.c_str(), row.value.c_str(),
+             row.beside.c_str(), row.ratio.c_str(), row.target.c_str(), row.met ? "met" : "MISSED");
     if (errors_ > 0) printf("%d calls failed: the figures are not to be trusted\n", errors_.load());
   }
 

@@ -82,7 +82,9 @@ Samples round_trips(int count) {
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
   socklen_t len = sizeof address;
   auto* raw = reinterpret_cast<sockaddr*>(&address);
-  require(bind(listener, raw, len) == 0 && listen(listener, 1) == 0 && getsockname(listener, raw, &len) == 0, "listen");
+  require(bind(listener, raw, len) == 0 && listen(listener, 1) == 0 &&
+              getsockname(listener, raw, &len) == 0,
+          "listen");
   const int one = 1;
   std::thread echo([&] {
     const int fd = accept(listener, nullptr, nullptr);

@@ -1,4 +1,5 @@
-// What this machine can do at best: the floor that XCE's figures are divided by. I/O; single threaded.
+// What this machine can do at best: the floor that XCE's figures are divided by. I/O; single
+// threaded.
 #ifndef XCE_BENCH_LIMITS_H_
 #define XCE_BENCH_LIMITS_H_
 

@@ -32,8 +32,8 @@ Client::~Client() {
   xcecli_ctx_free(ctx_);
 }
 
-int64_t Client::submit(const std::string& command, const std::string& name, const std::string& work_dir,
-                       const std::string& key) {
+int64_t Client::submit(const std::string& command, const std::string& name,
+                       const std::string& work_dir, const std::string& key) {
   xce_job_spec_t spec;
   xce_job_spec_init(&spec);
   const char* args[] = {"/bin/sh", "-c", command.c_str()};

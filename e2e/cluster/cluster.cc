@@ -27,15 +27,18 @@ absl::StatusOr<std::unique_ptr<Cluster>> Cluster::start(const ClusterOptions& op
   std::unique_ptr<Cluster> cluster(new Cluster);
   cluster->options_ = options;
   cluster->dir_ = options.dir.empty() ? make_temp_dir("xce") : options.dir;
-  for (const char* sub : {"logs", "work"}) std::filesystem::create_directories(cluster->dir_ + "/" + sub);
+  for (const char* sub : {"logs", "work"})
+    std::filesystem::create_directories(cluster->dir_ + "/" + sub);
   for (int i = 0; i < options.controllers; ++i) {
     uint16_t port = free_port();
     while (std::count(cluster->ports_.begin(), cluster->ports_.end(), port) > 0) port = free_port();
     cluster->ports_.push_back(port);
     cluster->controllers_.push_back(std::make_unique<Process>());
   }
-  for (int i = 0; i < options.workers; ++i) cluster->workers_.push_back(std::make_unique<Process>());
-  for (int i = 0; i < options.schedulers; ++i) cluster->schedulers_.push_back(std::make_unique<Process>());
+  for (int i = 0; i < options.workers; ++i)
+    cluster->workers_.push_back(std::make_unique<Process>());
+  for (int i = 0; i < options.schedulers; ++i)
+    cluster->schedulers_.push_back(std::make_unique<Process>());
   cluster->apiserver_ = std::make_unique<Process>();
 
   for (int i = 0; i < options.controllers; ++i) {
@@ -89,8 +92,14 @@ absl::Status Cluster::start_controller(int node) {
   const std::string program = find_program("controller/xce_controller");
   if (program.empty()) return missing("controller/xce_controller");
   std::vector<std::string> peers;
-  for (size_t i = 0; i < ports_.size(); ++i) peers.push_back(absl::StrCat(i + 1, "=127.0.0.1:", ports_[i]));
-  std::vector<std::string> argv = {program, "--id", absl::StrCat(node + 1), "--listen", address(node), "--data-dir",
+  for (size_t i = 0; i < ports_.size(); ++i)
+    peers.push_back(absl::StrCat(i + 1, "=127.0.0.1:", ports_[i]));
+  std::vector<std::string> argv = {program,
+                                   "--id",
+                                   absl::StrCat(node + 1),
+                                   "--listen",
+                                   address(node),
+                                   "--data-dir",
                                    absl::StrCat(dir_, "/c", node + 1)};
   if (ports_.size() == 1) {
     argv.push_back("--single");
@@ -105,23 +114,26 @@ absl::Status Cluster::start_worker(int i) {
   const std::string program = find_program("worker/xcecd");
   if (program.empty()) return missing("worker/xcecd");
   return workers_[i]->start(
-      {program, "--peers", masters(), "--name", absl::StrCat("host", i + 1), "--data-dir", absl::StrCat(dir_, "/w", i + 1),
-       "--cpus", absl::StrCat(options_.worker_cpus), "--memory-mb", absl::StrCat(options_.worker_memory_mb)},
+      {program, "--peers", masters(), "--name", absl::StrCat("host", i + 1), "--data-dir",
+       absl::StrCat(dir_, "/w", i + 1), "--cpus", absl::StrCat(options_.worker_cpus), "--memory-mb",
+       absl::StrCat(options_.worker_memory_mb)},
       absl::StrCat(dir_, "/logs/worker", i + 1, ".log"));
 }
 
 absl::Status Cluster::start_scheduler(int i) {
   const std::string program = find_program("scheduler/xce_scheduler");
   if (program.empty()) return missing("scheduler/xce_scheduler");
-  return schedulers_[i]->start({program, "--peers", masters(), "--name", absl::StrCat("sched", i + 1)},
-                               absl::StrCat(dir_, "/logs/scheduler", i + 1, ".log"));
+  return schedulers_[i]->start(
+      {program, "--peers", masters(), "--name", absl::StrCat("sched", i + 1)},
+      absl::StrCat(dir_, "/logs/scheduler", i + 1, ".log"));
 }
 
 absl::Status Cluster::start_apiserver() {
   const std::string program = find_program("apiserver/xce_apiserver");
   if (program.empty()) return missing("apiserver/xce_apiserver");
   if (api_port_ == 0) api_port_ = free_port();
-  return apiserver_->start({program, "--listen", api_address(), "--peers", masters()}, dir_ + "/logs/apiserver.log");
+  return apiserver_->start({program, "--listen", api_address(), "--peers", masters()},
+                           dir_ + "/logs/apiserver.log");
 }
 
 int Cluster::primary() {
@@ -163,12 +175,14 @@ bool Cluster::wait_hosts(int count, milliseconds limit) {
 std::string Cluster::log_tails(size_t lines) const {
   std::string out;
   std::vector<std::string> files;
-  for (const auto& entry : std::filesystem::directory_iterator(dir_ + "/logs")) files.push_back(entry.path());
+  for (const auto& entry : std::filesystem::directory_iterator(dir_ + "/logs"))
+    files.push_back(entry.path());
   std::sort(files.begin(), files.end());
   for (const std::string& file : files) {
     std::vector<std::string> all = absl::StrSplit(read_file(file), '\n', absl::SkipEmpty());
     const size_t from = all.size() > lines ? all.size() - lines : 0;
-    absl::StrAppend(&out, "--- ", file, "\n", absl::StrJoin(all.begin() + from, all.end(), "\n"), "\n");
+    absl::StrAppend(&out, "--- ", file, "\n", absl::StrJoin(all.begin() + from, all.end(), "\n"),
+                    "\n");
   }
   return out;
 }

@@ -1,5 +1,5 @@
-// A whole XCE on this machine for a test, the demo or the benchmark: real daemons, free loopback ports, one temporary
-// directory; start, kill, pause, restart. I/O; call from one thread.
+// A whole XCE on this machine for a test, the demo or the benchmark: real daemons, free loopback
+// ports, one temporary directory; start, kill, pause, restart. I/O; call from one thread.
 #ifndef XCE_E2E_CLUSTER_CLUSTER_H_
 #define XCE_E2E_CLUSTER_CLUSTER_H_
 
@@ -22,22 +22,24 @@ struct ClusterOptions {
   int worker_cpus = 4;
   int worker_memory_mb = 4096;
   std::vector<std::string> controller_args;
-  std::string dir;           // "": a fresh temporary one
-  bool keep_dir = false;     // leave it (logs) at the end
+  std::string dir;        // "": a fresh temporary one
+  bool keep_dir = false;  // leave it (logs) at the end
 };
 
 class Cluster {
  public:
-  // Starts everything and waits until a primary serves. On failure the message holds the tails of the logs.
+  // Starts everything and waits until a primary serves. On failure the message holds the tails of
+  // the logs.
   static absl::StatusOr<std::unique_ptr<Cluster>> start(const ClusterOptions& options);
   ~Cluster();
 
   const std::string& dir() const { return dir_; }
-  std::string masters() const;            // candidate list of all controllers
-  std::string address(int node) const;    // host:port of controller `node` (0-based)
+  std::string masters() const;          // candidate list of all controllers
+  std::string address(int node) const;  // host:port of controller `node` (0-based)
   std::string api_address() const;
 
-  // The 0-based number of the controller that leads and serves, by its own word; -1 when none answers so.
+  // The 0-based number of the controller that leads and serves, by its own word; -1 when none
+  // answers so.
   int primary();
   // Waits for a serving primary other than `not_this` (-1: any); its number, or -1 at the limit.
   int wait_primary(int not_this, milliseconds limit);

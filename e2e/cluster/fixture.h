@@ -1,4 +1,5 @@
-// What every scenario shares: a cluster that is torn down whole, logs shown when the test failed, a wall-clock deadline.
+// What every scenario shares: a cluster that is torn down whole, logs shown when the test failed, a
+// wall-clock deadline.
 #ifndef XCE_E2E_CLUSTER_FIXTURE_H_
 #define XCE_E2E_CLUSTER_FIXTURE_H_
 
@@ -33,7 +34,8 @@ class ClusterTest : public ::testing::Test {
   }
 
   void TearDown() override {
-    if (cluster_ != nullptr && HasFailure()) fprintf(stderr, "%s\n", cluster_->log_tails(60).c_str());
+    if (cluster_ != nullptr && HasFailure())
+      fprintf(stderr, "%s\n", cluster_->log_tails(60).c_str());
     cluster_.reset();
     EXPECT_TRUE(living_descendants().empty()) << living_descendants().front();
     alarm(0);

@@ -41,7 +41,8 @@ std::map<pid_t, pid_t> parents() {
     if (paren == std::string::npos) continue;
     char state = 0;
     int parent = 0;
-    if (sscanf(stat.c_str() + paren + 1, " %c %d", &state, &parent) == 2 && state != 'Z') out[pid] = parent;
+    if (sscanf(stat.c_str() + paren + 1, " %c %d", &state, &parent) == 2 && state != 'Z')
+      out[pid] = parent;
   }
   closedir(proc);
   return out;
@@ -77,7 +78,8 @@ std::string find_program(const std::string& name) {
   while (dir.has_relative_path()) {
     dir = dir.parent_path();
     const std::filesystem::path candidate = dir / name;
-    if (access(candidate.c_str(), X_OK) == 0 && std::filesystem::is_regular_file(candidate)) return candidate;
+    if (access(candidate.c_str(), X_OK) == 0 && std::filesystem::is_regular_file(candidate))
+      return candidate;
   }
   return "";
 }

@@ -1,4 +1,5 @@
-// Child processes of a test: start, signal, wait; and a clean end for everything that they left behind. I/O, one thread.
+// Child processes of a test: start, signal, wait; and a clean end for everything that they left
+// behind. I/O, one thread.
 #ifndef XCE_E2E_CLUSTER_PROCESS_H_
 #define XCE_E2E_CLUSTER_PROCESS_H_
 
@@ -16,11 +17,12 @@ namespace xce::e2e {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-// Calls `ready` every few milliseconds until it is true (true) or `limit` has passed (false). The one way to wait for a state.
+// Calls `ready` every few milliseconds until it is true (true) or `limit` has passed (false). The
+// one way to wait for a state.
 bool wait_until(const std::function<bool()>& ready, milliseconds limit);
 
-// The path of a program of this build ("controller/xce_controller"): under the test's runfiles, or beside this program
-// in the build's output. Empty when it is nowhere.
+// The path of a program of this build ("controller/xce_controller"): under the test's runfiles, or
+// beside this program in the build's output. Empty when it is nowhere.
 std::string find_program(const std::string& name);
 
 // A daemon under test. It dies with its parent. Its output goes to a log file, appended.
@@ -38,7 +40,8 @@ class Process {
   void signal(int number);
   // Sends SIGKILL and reaps.
   void kill9();
-  // Sends SIGTERM; after `grace` SIGKILL. Returns the exit code, 128 + signal, or -1 when it was not running.
+  // Sends SIGTERM; after `grace` SIGKILL. Returns the exit code, 128 + signal, or -1 when it was
+  // not running.
   int terminate(milliseconds grace = milliseconds(5000));
   // Waits for the end; the exit code (128 + signal), or -1 at the limit.
   int wait(milliseconds limit);
@@ -48,9 +51,11 @@ class Process {
   int exit_code_ = -1;
 };
 
-// Makes this process inherit orphans of its children (jobs outlive their worker daemon), so that kill_descendants finds them.
+// Makes this process inherit orphans of its children (jobs outlive their worker daemon), so that
+// kill_descendants finds them.
 void become_subreaper();
-// Kills and reaps every descendant of this process; for the end of a test. Returns how many there were.
+// Kills and reaps every descendant of this process; for the end of a test. Returns how many there
+// were.
 int kill_descendants();
 // Descendants that are alive now: pid and command line.
 std::vector<std::string> living_descendants();

@@ -13,8 +13,8 @@
 
 namespace xce::e2e {
 
-Finished run(const std::string& program, const std::vector<std::string>& args, const std::vector<std::string>& env,
-             const std::string& input, milliseconds limit) {
+Finished run(const std::string& program, const std::vector<std::string>& args,
+             const std::vector<std::string>& env, const std::string& input, milliseconds limit) {
   Finished finished;
   const std::string path = find_program(program);
   if (path.empty()) {

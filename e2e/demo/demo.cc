@@ -1,5 +1,6 @@
-// ./dev demo: a whole XCE in a temporary directory runs real job scripts while its primaries are killed and paused under
-// them. Prints a timeline and a closing table; exits non-zero when anything was lost or done twice.
+// ./dev demo: a whole XCE in a temporary directory runs real job scripts while its primaries are
+// killed and paused under them. Prints a timeline and a closing table; exits non-zero when anything
+// was lost or done twice.
 
 #include <signal.h>
 #include <unistd.h>
@@ -44,7 +45,8 @@ class Timeline {
     } else if (all > 0 && (ended * 10 / all != last_tenth_ || ended == all)) {
       if (ended * 10 / all == last_tenth_) return;
       last_tenth_ = ended * 10 / all;
-      printf("%s progress: %zu of %zu jobs ended, %zu running\n", stamp().c_str(), ended, all, running);
+      printf("%s progress: %zu of %zu jobs ended, %zu running\n", stamp().c_str(), ended, all,
+             running);
     }
     fflush(stdout);
   }
@@ -54,7 +56,8 @@ class Timeline {
 
  private:
   std::string stamp() const {
-    return absl::StrFormat("%6.2f s ", std::chrono::duration<double>(Clock::now() - begin_).count());
+    return absl::StrFormat("%6.2f s ",
+                           std::chrono::duration<double>(Clock::now() - begin_).count());
   }
   const bool terminal_;
   const Clock::time_point begin_ = Clock::now();
@@ -78,8 +81,9 @@ struct Example {
   int time_limit_s;
 };
 constexpr Example kExamples[] = {
-    {"compile.sh", "COMPLETED", 0, 0}, {"wordcount.sh", "COMPLETED", 0, 0}, {"array_task.sh", "COMPLETED", 10, 0},
-    {"fails.sh", "FAILED", 0, 0},      {"long.sh", "KILLED", 0, 0},         {"overtime.sh", "TIMEOUT", 0, 1},
+    {"compile.sh", "COMPLETED", 0, 0},     {"wordcount.sh", "COMPLETED", 0, 0},
+    {"array_task.sh", "COMPLETED", 10, 0}, {"fails.sh", "FAILED", 0, 0},
+    {"long.sh", "KILLED", 0, 0},           {"overtime.sh", "TIMEOUT", 0, 1},
 };
 
 // A script with a line added after its first, so that each run signs the ledger by itself.
@@ -93,7 +97,10 @@ std::string signed_script(const std::string& path, const Ledger& ledger) {
 class Demo {
  public:
   Demo(Cluster& cluster, Timeline& timeline, int seconds)
-      : cluster_(cluster), timeline_(timeline), seconds_(seconds), ledger_(cluster.dir() + "/ledger") {}
+      : cluster_(cluster),
+        timeline_(timeline),
+        seconds_(seconds),
+        ledger_(cluster.dir() + "/ledger") {}
 
   bool run();
 
@@ -117,7 +124,8 @@ class Demo {
 bool Demo::submit_example(Client& client, const Example& example) {
   const std::string path = find_example(example.file);
   if (path.empty()) {
-    timeline_.say(absl::StrCat("cannot find examples/", example.file, ": run from the project's folder"));
+    timeline_.say(
+        absl::StrCat("cannot find examples/", example.file, ": run from the project's folder"));
     ledger_.failed_call();
     return false;
   }
@@ -130,7 +138,8 @@ bool Demo::submit_example(Client& client, const Example& example) {
   spec.script_len = script.size();
   spec.work_dir = work.c_str();
   spec.time_limit_s = example.time_limit_s;
-  const std::string path_env = absl::StrCat("PATH=", getenv("PATH") != nullptr ? getenv("PATH") : "/usr/bin:/bin");
+  const std::string path_env =
+      absl::StrCat("PATH=", getenv("PATH") != nullptr ? getenv("PATH") : "/usr/bin:/bin");
   const char* env[] = {path_env.c_str()};
   spec.env = env;
   spec.nenv = 1;
@@ -143,7 +152,8 @@ bool Demo::submit_example(Client& client, const Example& example) {
   if (id < 0) {
     xce_error_t error;
     xcecli_last_error(&error);
-    timeline_.say(absl::StrCat("submission failed: ", xce_errname(static_cast<int>(id)), ": ", error.message));
+    timeline_.say(absl::StrCat("submission failed: ", xce_errname(static_cast<int>(id)), ": ",
+                               error.message));
     ledger_.failed_call();
     return false;
   }
@@ -151,7 +161,8 @@ bool Demo::submit_example(Client& client, const Example& example) {
   if (std::string(example.outcome) == "KILLED") {
     const uint64_t ids[] = {static_cast<uint64_t>(id)};
     // Let it run for a moment, as a person would, then kill it.
-    wait_until([&] { return client.jobs()[id].state >= XCE_JOB_RUNNING || stop_ || interrupted; }, milliseconds(15000));
+    wait_until([&] { return client.jobs()[id].state >= XCE_JOB_RUNNING || stop_ || interrupted; },
+               milliseconds(15000));
     const int rc = xcecli_jobctrl(client.ctx(), ids, 1, XCE_JOBCTRL_KILL, 0, false);
     if (rc < 0 && !interrupted) {
       timeline_.say(absl::StrCat("kill of job ", id, " failed: ", xce_errname(rc)));
@@ -186,7 +197,8 @@ void Demo::pacer() {
   }
 }
 
-// Waits for another primary than `node`; the time since `begin`, by the clock of this process, in milliseconds.
+// Waits for another primary than `node`; the time since `begin`, by the clock of this process, in
+// milliseconds.
 int64_t Demo::outage(const std::string& what, int node) {
   const auto begin = Clock::now();
   const int next = cluster_.wait_primary(node, milliseconds(20000));
@@ -208,14 +220,16 @@ bool Demo::fail_over() {
   if (!pause(seconds_ * 250)) return false;
   const int first = cluster_.wait_primary(-1, milliseconds(20000));
   if (first < 0) return false;
-  timeline_.say(absl::StrCat("kill -9 controller ", first + 1, ", the primary, in the middle of submitting"));
+  timeline_.say(
+      absl::StrCat("kill -9 controller ", first + 1, ", the primary, in the middle of submitting"));
   cluster_.controller(first).kill9();
   if (outage("kill -9", first) < 0 || !pause(seconds_ * 150)) return false;
   timeline_.say(absl::StrCat("controller ", first + 1, " restarts"));
   if (!cluster_.start_controller(first).ok() || !pause(seconds_ * 100)) return false;
   const int second = cluster_.wait_primary(-1, milliseconds(20000));
   if (second < 0) return false;
-  timeline_.say(absl::StrCat("SIGSTOP controller ", second + 1, ", the primary: its sockets stay open, it answers nothing"));
+  timeline_.say(absl::StrCat("SIGSTOP controller ", second + 1,
+                             ", the primary: its sockets stay open, it answers nothing"));
   cluster_.controller(second).signal(SIGSTOP);
   if (outage("SIGSTOP", second) < 0 || !pause(seconds_ * 150)) return false;
   timeline_.say(absl::StrCat("controller ", second + 1, " wakes up (SIGCONT), then restarts"));
@@ -247,23 +261,29 @@ bool Demo::drain() {
 
 void Demo::table(const Verdict& verdict) const {
   std::vector<std::string> outcomes;
-  for (const auto& [name, count] : verdict.outcomes) outcomes.push_back(absl::StrCat(count, " ", name));
-  const auto row = [](const char* what, const std::string& value) { printf("  %-44s %s\n", what, value.c_str()); };
+  for (const auto& [name, count] : verdict.outcomes)
+    outcomes.push_back(absl::StrCat(count, " ", name));
+  const auto row = [](const char* what, const std::string& value) {
+    printf("  %-44s %s\n", what, value.c_str());
+  };
   printf("\n");
   row("jobs acknowledged", absl::StrCat(verdict.acknowledged));
   row("finished, by outcome", absl::StrJoin(outcomes, ", "));
   row("ended otherwise than the script must", absl::StrCat(verdict.wrong_outcome));
   row("lost", absl::StrCat(verdict.lost));
-  row("done twice (ids given twice, runs twice)", absl::StrCat(verdict.given_twice + verdict.ran_twice));
+  row("done twice (ids given twice, runs twice)",
+      absl::StrCat(verdict.given_twice + verdict.ran_twice));
   row("in the cluster but never acknowledged", absl::StrCat(verdict.unexpected));
   row("calls that failed", absl::StrCat(verdict.failed_calls));
-  row("longest gap between acknowledged writes", absl::StrFormat("%.0f ms", verdict.longest_gap_ms));
+  row("longest gap between acknowledged writes",
+      absl::StrFormat("%.0f ms", verdict.longest_gap_ms));
   row("new primary seen after", absl::StrJoin(elections_, ", "));
   printf("\n");
 }
 
 bool Demo::run() {
-  timeline_.say("three clients submit scripts of examples/; a fourth submits a small job every 20 ms");
+  timeline_.say(
+      "three clients submit scripts of examples/; a fourth submits a small job every 20 ms");
   std::vector<std::thread> threads;
   for (int i = 0; i < 3; ++i) threads.emplace_back([this, i] { submitter(i * 2); });
   threads.emplace_back([this] { pacer(); });
@@ -288,7 +308,8 @@ bool Demo::run() {
   watching = false;
   watcher.join();
   if (interrupted) return false;
-  timeline_.say(absl::StrCat("submitting is over: ", ledger_.count(), " jobs acknowledged; waiting for them to end"));
+  timeline_.say(absl::StrCat("submitting is over: ", ledger_.count(),
+                             " jobs acknowledged; waiting for them to end"));
   const bool ended = drain();
   timeline_.end_progress();
   if (interrupted) return false;
@@ -298,15 +319,19 @@ bool Demo::run() {
   if (!ended) printf("some jobs had not ended after 120 s\n");
   if (!went) printf("the failovers did not all happen\n");
   const bool good = verdict.good() && ended && went;
-  printf("%s\n", good ? "Nothing was lost and nothing was done twice." : "THE PROMISE WAS BROKEN: see the table.");
+  printf("%s\n", good ? "Nothing was lost and nothing was done twice."
+                      : "THE PROMISE WAS BROKEN: see the table.");
   return good;
 }
 
 void show_use(const Cluster& cluster) {
   const std::string xce = find_program("cli/xce");
-  printf("\nThe cluster stays up until Ctrl-C. In another terminal:\n\n  export XCE_MASTERS=%s\n  alias xce=%s\n"
-         "  xce submit examples/wordcount.sh\n  xce jobs\n  xce cluster status\n  curl http://%s/api/v1/jobs\n\nLogs: %s/logs\n",
-         cluster.masters().c_str(), xce.c_str(), cluster.api_address().c_str(), cluster.dir().c_str());
+  printf(
+      "\nThe cluster stays up until Ctrl-C. In another terminal:\n\n  export XCE_MASTERS=%s\n  "
+      "alias xce=%s\n"
+      "  xce submit examples/wordcount.sh\n  xce jobs\n  xce cluster status\n  curl "
+      "http://%s/api/v1/jobs\n\nLogs: %s/logs\n",
+      cluster.masters().c_str(), xce.c_str(), cluster.api_address().c_str(), cluster.dir().c_str());
   fflush(stdout);
   while (!interrupted) pause();
 }
@@ -338,13 +363,14 @@ int demo_main(int argc, char** argv) {
     kill_descendants();
     return 1;
   }
-  timeline.say(absl::StrCat("the cluster is up: controllers ", (*cluster)->masters(), ", http://", (*cluster)->api_address(),
-                            "/api/v1/jobs"));
+  timeline.say(absl::StrCat("the cluster is up: controllers ", (*cluster)->masters(), ", http://",
+                            (*cluster)->api_address(), "/api/v1/jobs"));
   const bool good = Demo(**cluster, timeline, seconds).run();
   if (!good && !interrupted) {
     // Keep the evidence.
     const std::string kept = make_temp_dir("xce-demo-failed");
-    const std::string command = absl::StrCat("cp -r ", (*cluster)->dir(), "/logs ", (*cluster)->dir(), "/ledger ", kept, " 2>/dev/null");
+    const std::string command = absl::StrCat("cp -r ", (*cluster)->dir(), "/logs ",
+                                             (*cluster)->dir(), "/ledger ", kept, " 2>/dev/null");
     if (system(command.c_str()) == 0) fprintf(stderr, "demo: logs are kept in %s\n", kept.c_str());
   }
   if (keep && !interrupted) show_use(**cluster);

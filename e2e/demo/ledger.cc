@@ -11,7 +11,8 @@ void Ledger::acknowledged(uint64_t first, uint32_t count, const std::string& out
   std::lock_guard<std::mutex> lock(mutex_);
   const auto now = Clock::now();
   if (last_ != Clock::time_point{})
-    longest_gap_ms_ = std::max(longest_gap_ms_, std::chrono::duration<double, std::milli>(now - last_).count());
+    longest_gap_ms_ =
+        std::max(longest_gap_ms_, std::chrono::duration<double, std::milli>(now - last_).count());
   last_ = now;
   for (uint64_t id = first; id < first + count; ++id)
     if (!acknowledged_.emplace(id, outcome).second) ++given_twice_;

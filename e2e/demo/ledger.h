@@ -1,5 +1,5 @@
-// What the demo's clients saw and what its jobs did, kept apart from what the cluster says, and compared at the end.
-// PURE but for reading the ledger file. Thread safe.
+// What the demo's clients saw and what its jobs did, kept apart from what the cluster says, and
+// compared at the end. PURE but for reading the ledger file. Thread safe.
 #ifndef XCE_E2E_DEMO_LEDGER_H_
 #define XCE_E2E_DEMO_LEDGER_H_
 
@@ -16,18 +16,19 @@
 namespace xce::e2e {
 
 struct Verdict {
-  size_t acknowledged = 0;        // jobs whose submission was acknowledged (array tasks count each)
+  size_t acknowledged = 0;  // jobs whose submission was acknowledged (array tasks count each)
   std::map<std::string, int> outcomes;
-  int wrong_outcome = 0;          // ended otherwise than its script must
-  int lost = 0;                   // acknowledged, and unknown to the cluster
-  int unexpected = 0;             // in the cluster, and never acknowledged
-  int given_twice = 0;            // one id for two submissions
-  int ran_twice = 0;              // started more than once, by the jobs' own ledger
-  int never_ran = 0;              // said to have completed, but absent from the ledger
+  int wrong_outcome = 0;  // ended otherwise than its script must
+  int lost = 0;           // acknowledged, and unknown to the cluster
+  int unexpected = 0;     // in the cluster, and never acknowledged
+  int given_twice = 0;    // one id for two submissions
+  int ran_twice = 0;      // started more than once, by the jobs' own ledger
+  int never_ran = 0;      // said to have completed, but absent from the ledger
   int failed_calls = 0;
-  double longest_gap_ms = 0;      // between two acknowledged writes
+  double longest_gap_ms = 0;  // between two acknowledged writes
   bool good() const {
-    return lost + unexpected + given_twice + ran_twice + never_ran + wrong_outcome + failed_calls == 0;
+    return lost + unexpected + given_twice + ran_twice + never_ran + wrong_outcome + failed_calls ==
+           0;
   }
 };
 
@@ -35,7 +36,8 @@ class Ledger {
  public:
   explicit Ledger(std::string run_file) : run_file_(std::move(run_file)) {}
 
-  // A submission was acknowledged: ids first..first+count-1, which must end in `outcome` ("" : any).
+  // A submission was acknowledged: ids first..first+count-1, which must end in `outcome` ("" :
+  // any).
   void acknowledged(uint64_t first, uint32_t count, const std::string& outcome);
   void failed_call() {
     std::lock_guard<std::mutex> lock(mutex_);

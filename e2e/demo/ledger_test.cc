@@ -26,11 +26,12 @@ TEST(Ledger, SeesEveryKindOfBrokenPromise) {
   ledger.acknowledged(3, 2, "COMPLETED");  // 3 never ran, 4 is lost
   ledger.acknowledged(1, 1, "COMPLETED");  // given twice
   ledger.acknowledged(5, 1, "FAILED");     // ended otherwise
-  const Verdict verdict = ledger.compare({{1, row(1, XCE_JOB_COMPLETED)},
-                                          {2, row(2, XCE_JOB_COMPLETED)},
-                                          {3, row(3, XCE_JOB_COMPLETED)},
-                                          {5, row(5, XCE_JOB_KILLED)},
-                                          {6, row(6, XCE_JOB_KILLED)}});  // 6 was never acknowledged
+  const Verdict verdict =
+      ledger.compare({{1, row(1, XCE_JOB_COMPLETED)},
+                      {2, row(2, XCE_JOB_COMPLETED)},
+                      {3, row(3, XCE_JOB_COMPLETED)},
+                      {5, row(5, XCE_JOB_KILLED)},
+                      {6, row(6, XCE_JOB_KILLED)}});  // 6 was never acknowledged
   EXPECT_EQ(verdict.acknowledged, 5u);
   EXPECT_EQ(verdict.lost, 1);
   EXPECT_EQ(verdict.ran_twice, 1);

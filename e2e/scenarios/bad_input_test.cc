@@ -1,4 +1,5 @@
-// Bad input to the daemons: a clear message that says what to do, the others unaffected, nothing lost.
+// Bad input to the daemons: a clear message that says what to do, the others unaffected, nothing
+// lost.
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -32,10 +33,12 @@ class BadInput : public ClusterTest {
     remove_tree(dir_);
   }
   // Runs the program, which must refuse: with `code`, and with `word` in what it says.
-  void refuses(const std::string& program, const std::vector<std::string>& args, int code, const std::string& word) {
+  void refuses(const std::string& program, const std::vector<std::string>& args, int code,
+               const std::string& word) {
     const Finished finished = run(program, args, {}, "", milliseconds(10000));
     EXPECT_EQ(finished.code, code) << program << ": " << finished.err << finished.out;
-    EXPECT_TRUE(absl::StrContains(finished.err + finished.out, word)) << "no '" << word << "' in: " << finished.err << finished.out;
+    EXPECT_TRUE(absl::StrContains(finished.err + finished.out, word))
+        << "no '" << word << "' in: " << finished.err << finished.out;
   }
   int connect_to(const std::string& address) {
     const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -54,11 +57,18 @@ class BadInput : public ClusterTest {
 TEST_F(BadInput, ControllerFlags) {
   const std::string data = dir_ + "/c";
   refuses(kController, {"--no-such-flag"}, 2, "no-such-flag");
-  refuses(kController, {"--id", "1", "--peers", "1=127.0.0.1:9990,2=nonsense", "--data-dir", data}, 2, "nonsense");
-  refuses(kController, {"--id", "1", "--peers", "1=127.0.0.1:1,1=127.0.0.1:2,3=127.0.0.1:3", "--data-dir", data}, 2, "1");
-  refuses(kController, {"--id", "9", "--peers", "1=127.0.0.1:1,2=127.0.0.1:2,3=127.0.0.1:3", "--data-dir", data}, 2, "9");
-  refuses(kController, {"--single", "--listen", "192.0.2.1:9990", "--data-dir", data}, 2, "loopback");
-  refuses(kController, {"--single", "--listen", "127.0.0.1:0", "--data-dir", "/proc/nowhere"}, 1, "/proc/nowhere");
+  refuses(kController, {"--id", "1", "--peers", "1=127.0.0.1:9990,2=nonsense", "--data-dir", data},
+          2, "nonsense");
+  refuses(kController,
+          {"--id", "1", "--peers", "1=127.0.0.1:1,1=127.0.0.1:2,3=127.0.0.1:3", "--data-dir", data},
+          2, "1");
+  refuses(kController,
+          {"--id", "9", "--peers", "1=127.0.0.1:1,2=127.0.0.1:2,3=127.0.0.1:3", "--data-dir", data},
+          2, "9");
+  refuses(kController, {"--single", "--listen", "192.0.2.1:9990", "--data-dir", data}, 2,
+          "loopback");
+  refuses(kController, {"--single", "--listen", "127.0.0.1:0", "--data-dir", "/proc/nowhere"}, 1,
+          "/proc/nowhere");
   refuses("worker/xcecd", {"--peers", "a:b:c:d"}, 2, "a:b:c:d");
   refuses("scheduler/xce_scheduler", {"--peers", "host:99999"}, 2, "host:99999");
 }
@@ -66,14 +76,18 @@ TEST_F(BadInput, ControllerFlags) {
 TEST_F(BadInput, UsedPortAndForeignDataDirectory) {
   ClusterOptions options;
   start(options);
-  refuses(kController, {"--single", "--listen", cluster_->address(0), "--data-dir", dir_ + "/other"}, 1, "in use");
+  refuses(kController,
+          {"--single", "--listen", cluster_->address(0), "--data-dir", dir_ + "/other"}, 1,
+          "in use");
   // The directory of a live node, then of another node.
-  refuses(kController, {"--single", "--listen", "127.0.0.1:0", "--data-dir", cluster_->dir() + "/c1"}, 1, "c1");
+  refuses(kController,
+          {"--single", "--listen", "127.0.0.1:0", "--data-dir", cluster_->dir() + "/c1"}, 1, "c1");
   cluster_->controller(0).kill9();
   refuses(kController,
           {"--id", "2", "--listen", cluster_->address(0), "--peers",
-           absl::StrCat("1=", cluster_->address(1), ",2=", cluster_->address(0), ",3=", cluster_->address(2)), "--data-dir",
-           cluster_->dir() + "/c1"},
+           absl::StrCat("1=", cluster_->address(1), ",2=", cluster_->address(0),
+                        ",3=", cluster_->address(2)),
+           "--data-dir", cluster_->dir() + "/c1"},
           1, "c1");
   ASSERT_TRUE(cluster_->start_controller(0).ok());
   Client client(cluster_->masters());
@@ -93,7 +107,8 @@ TEST_F(BadInput, GarbageAndHalfFramesDisturbNobody) {
   net::append_frame(std::string(64, '\0'), &frame);
   std::string huge = half + frame.substr(0, 16);
   huge[net::kPreambleSize + 11] = '\x7f';  // a length of two gigabytes
-  for (const std::string& bytes : {garbage, half, half + frame.substr(0, 20), half + frame, huge, std::string("GET / HTTP/1.1\r\n\r\n")}) {
+  for (const std::string& bytes : {garbage, half, half + frame.substr(0, 20), half + frame, huge,
+                                   std::string("GET / HTTP/1.1\r\n\r\n")}) {
     const int fd = connect_to(cluster_->address(primary));
     EXPECT_GT(send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL), 0);
     open.push_back(fd);
@@ -131,7 +146,8 @@ TEST_F(BadInput, AControllerThatCannotWriteItsDiskStopsServingAndSaysWhy) {
   ASSERT_EQ(limited.code, 0) << limited.err;
   for (int i = 0; i < 20; ++i) EXPECT_GT(client.submit("true", "after", dir_), 0);
   EXPECT_EQ(client.jobs().size(), 21u);
-  const std::string log = read_file(absl::StrCat(cluster_->dir(), "/logs/controller", primary + 1, ".log"));
+  const std::string log =
+      read_file(absl::StrCat(cluster_->dir(), "/logs/controller", primary + 1, ".log"));
   EXPECT_TRUE(absl::StrContains(log, "File too large") || absl::StrContains(log, "log/")) << log;
 }
 

@@ -1,4 +1,5 @@
-// What a person at a prompt sees: the real xce and xce_test against a whole cluster, with their exit codes.
+// What a person at a prompt sees: the real xce and xce_test against a whole cluster, with their
+// exit codes.
 
 #include <sys/stat.h>
 
@@ -66,9 +67,15 @@ TEST_F(CommandLine, ExitCodesOfJobsAndOfFailures) {
 }
 
 TEST_F(CommandLine, BadScriptsAreRefusedWithAWayOut) {
-  const std::string cases[] = {work() + "/missing.sh", write_script("empty.sh", ""), work(),
-                               write_script("binary", std::string("\x7f""ELF\0\0\0\1", 8)), write_script("plain", "echo no shebang\n"),
-                               write_script("large.sh", "#!/bin/sh\n" + std::string(2 * 1024 * 1024, '#'))};
+  const std::string cases[] = {
+      work() + "/missing.sh",
+      write_script("empty.sh", ""),
+      work(),
+      write_script("binary", std::string("\x7f"
+                                         "ELF\0\0\0\1",
+                                         8)),
+      write_script("plain", "echo no shebang\n"),
+      write_script("large.sh", "#!/bin/sh\n" + std::string(2 * 1024 * 1024, '#'))};
   for (const std::string& path : cases) {
     const Finished refused = xce({"submit", path});
     EXPECT_NE(refused.code, 0) << path;
@@ -89,7 +96,9 @@ TEST_F(CommandLine, NoLeaderIsSaidAsSuch) {
 
 TEST_F(CommandLine, ReplTakesCommandsFromStdin) {  // the specs' reproduction case
   const std::string masters = cluster_->masters();
-  const Finished before = run("cli/xce_test", {}, {}, "set masters " + masters + "\nhello\njobsub one -- /bin/true\njoblist\nclusterconf\nhelp\n");
+  const Finished before = run(
+      "cli/xce_test", {}, {},
+      "set masters " + masters + "\nhello\njobsub one -- /bin/true\njoblist\nclusterconf\nhelp\n");
   EXPECT_EQ(before.code, 0) << before.out << before.err;
   ASSERT_GE(kill_primary(), 0);
   const Finished after = run("cli/xce_test", {}, {}, "set masters " + masters + "\njoblist\n");

@@ -1,4 +1,5 @@
-// Acknowledged work is neither lost nor done twice: across ten kills of the primary, and when all three die at once.
+// Acknowledged work is neither lost nor done twice: across ten kills of the primary, and when all
+// three die at once.
 
 #include <atomic>
 #include <map>
@@ -29,7 +30,8 @@ TEST_F(ExactlyOnce, TwoHundredSubmissionsAcrossTenKillsAreTwoHundredJobs) {
     }
   });
   for (int k = 0; k < kKills; ++k) {
-    EXPECT_TRUE(wait_until([&] { return submitted >= (k + 1) * kJobs / (kKills + 1); }, milliseconds(60000)));
+    EXPECT_TRUE(wait_until([&] { return submitted >= (k + 1) * kJobs / (kKills + 1); },
+                           milliseconds(60000)));
     const int node = kill_primary();
     ASSERT_GE(node, 0);
     ASSERT_TRUE(cluster_->start_controller(node).ok());
@@ -58,7 +60,8 @@ TEST_F(ExactlyOnce, AllThreeKilledAndRestartedKeepWhatWasAcknowledged) {
       }
     }
     for (int node = 0; node < 3; ++node) cluster_->controller(node).kill9();
-    for (int node = 0; node < 3; ++node) ASSERT_TRUE(cluster_->start_controller((node + round) % 3).ok());
+    for (int node = 0; node < 3; ++node)
+      ASSERT_TRUE(cluster_->start_controller((node + round) % 3).ok());
     ASSERT_GE(cluster_->wait_primary(-1, milliseconds(20000)), 0);
     Client client(cluster_->masters());
     const auto jobs = client.jobs();

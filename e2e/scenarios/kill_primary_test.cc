@@ -1,5 +1,6 @@
-// The primary is killed between and during requests: the next request succeeds, during the election a caller sees success
-// or cluster-not-ready and nothing else, and a client that knows only a standby reaches the primary in one hop.
+// The primary is killed between and during requests: the next request succeeds, during the election
+// a caller sees success or cluster-not-ready and nothing else, and a client that knows only a
+// standby reaches the primary in one hop.
 
 #include <atomic>
 #include <set>

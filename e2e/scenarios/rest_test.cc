@@ -1,4 +1,5 @@
-// The apiserver as a program uses it: REST over curl against a whole cluster, through failovers and with no cluster left.
+// The apiserver as a program uses it: REST over curl against a whole cluster, through failovers and
+// with no cluster left.
 
 #include <nlohmann/json.hpp>
 
@@ -29,12 +30,16 @@ class Rest : public ClusterTest {
     options.schedulers = 1;
     options.apiserver = true;
     start(options);
-    ASSERT_TRUE(wait_until([&] { return call("GET", "/readyz").status == 200; }, milliseconds(15000)));
+    ASSERT_TRUE(
+        wait_until([&] { return call("GET", "/readyz").status == 200; }, milliseconds(15000)));
   }
 
-  Response call(const std::string& method, const std::string& path, const std::string& body = "", const std::string& key = "") {
-    std::vector<std::string> args = {"-sS", "-i", "-m", "20", "-X", method, "-w", "\n%{http_code} %{time_total}"};
-    if (!body.empty()) args.insert(args.end(), {"-H", "Content-Type: application/json", "--data-binary", body});
+  Response call(const std::string& method, const std::string& path, const std::string& body = "",
+                const std::string& key = "") {
+    std::vector<std::string> args = {"-sS", "-i",   "-m", "20",
+                                     "-X",  method, "-w", "\n%{http_code} %{time_total}"};
+    if (!body.empty())
+      args.insert(args.end(), {"-H", "Content-Type: application/json", "--data-binary", body});
     if (!key.empty()) args.insert(args.end(), {"-H", "Idempotency-Key: " + key});
     args.push_back("http://" + cluster_->api_address() + path);
     const Finished finished = run("/usr/bin/curl", args);
@@ -50,7 +55,10 @@ class Rest : public ClusterTest {
     return response;
   }
   std::string job_body(const std::string& command) {
-    return json{{"name", "rest"}, {"command", {"/bin/sh", "-c", command}}, {"work_dir", cluster_->dir() + "/work"}}.dump();
+    return json{{"name", "rest"},
+                {"command", {"/bin/sh", "-c", command}},
+                {"work_dir", cluster_->dir() + "/work"}}
+        .dump();
   }
 };
 
@@ -60,8 +68,13 @@ TEST_F(Rest, AJobsLife) {
   const int64_t id = created.body.value("id", int64_t{0});
   ASSERT_GT(id, 0) << created.text;
   EXPECT_TRUE(wait_until(
-      [&] { return call("GET", absl::StrCat("/api/v1/jobs/", id)).body.value("state", "") == "COMPLETED"; }, milliseconds(15000)));
-  EXPECT_TRUE(absl::StrContains(call("GET", absl::StrCat("/api/v1/jobs/", id, "/output")).text, "over http"));
+      [&] {
+        return call("GET", absl::StrCat("/api/v1/jobs/", id)).body.value("state", "") ==
+               "COMPLETED";
+      },
+      milliseconds(15000)));
+  EXPECT_TRUE(absl::StrContains(call("GET", absl::StrCat("/api/v1/jobs/", id, "/output")).text,
+                                "over http"));
   EXPECT_EQ(call("GET", "/api/v1/jobs").status, 200);
   EXPECT_EQ(call("GET", "/api/v1/hosts").status, 200);
   EXPECT_EQ(call("GET", "/api/v1/cluster").status, 200);
@@ -72,7 +85,11 @@ TEST_F(Rest, AJobsLife) {
   const int deleted = call("DELETE", absl::StrCat("/api/v1/jobs/", victim)).status;
   EXPECT_TRUE(deleted == 200 || deleted == 202 || deleted == 204) << deleted;
   EXPECT_TRUE(wait_until(
-      [&] { return call("GET", absl::StrCat("/api/v1/jobs/", victim)).body.value("state", "") == "KILLED"; }, milliseconds(15000)));
+      [&] {
+        return call("GET", absl::StrCat("/api/v1/jobs/", victim)).body.value("state", "") ==
+               "KILLED";
+      },
+      milliseconds(15000)));
 }
 
 TEST_F(Rest, BadRequestsAreProblems) {
@@ -114,7 +131,8 @@ TEST_F(Rest, WithoutAClusterItSaysSoQuicklyAndComesBack) {  // A4.1, A2.4
   EXPECT_EQ(call("GET", "/livez").status, 200);
   EXPECT_EQ(call("GET", "/readyz").status, 503);
   ASSERT_TRUE(cluster_->start_controller(0).ok());
-  EXPECT_TRUE(wait_until([&] { return call("GET", "/readyz").status == 200; }, milliseconds(30000)));
+  EXPECT_TRUE(
+      wait_until([&] { return call("GET", "/readyz").status == 200; }, milliseconds(30000)));
   EXPECT_EQ(call("POST", "/api/v1/jobs", job_body("true")).status, 201);
 }
 

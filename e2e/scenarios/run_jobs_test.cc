@@ -30,7 +30,9 @@ class RunJobs : public ClusterTest {
     while (in >> id) ++counts[id];
     return counts;
   }
-  std::string ledger_line() const { return absl::StrCat("echo $XCE_JOB_ID >> ", cluster_->dir(), "/ledger; "); }
+  std::string ledger_line() const {
+    return absl::StrCat("echo $XCE_JOB_ID >> ", cluster_->dir(), "/ledger; ");
+  }
 
   bool wait_state(Client& client, uint64_t id, xce_job_state_t state, int limit_ms = 20000) {
     return wait_until(
@@ -88,9 +90,11 @@ TEST_F(RunJobs, JobsSurviveTheirWorkersDeath) {
   const std::string gate = work + "/gate";
   std::vector<int64_t> ids;
   for (int i = 0; i < 3; ++i)
-    ids.push_back(client.submit(ledger_line() + "while [ ! -e " + gate + " ]; do sleep 0.05; done; exit " + absl::StrCat(i),
-                                absl::StrCat("survivor", i), work));
-  for (int64_t id : ids) ASSERT_TRUE(wait_state(client, id, XCE_JOB_RUNNING)) << cluster_->log_tails();
+    ids.push_back(client.submit(
+        ledger_line() + "while [ ! -e " + gate + " ]; do sleep 0.05; done; exit " + absl::StrCat(i),
+        absl::StrCat("survivor", i), work));
+  for (int64_t id : ids)
+    ASSERT_TRUE(wait_state(client, id, XCE_JOB_RUNNING)) << cluster_->log_tails();
   cluster_->worker(0).kill9();
   // One ends while no worker is there to see it.
   const int64_t brief = ids[0];
