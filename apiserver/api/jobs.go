@@ -84,16 +84,21 @@ type outputOutput struct {
 const noStore = "no-store"
 
 func (s *Server) registerJobs(api huma.API) {
-	huma.Register(api, huma.Operation{OperationID: "list-jobs", Method: http.MethodGet, Path: "/api/v1/jobs", Summary: "List jobs", Tags: []string{"jobs"}}, s.listJobs)
-	huma.Register(api, huma.Operation{OperationID: "submit-job", Method: http.MethodPost, Path: "/api/v1/jobs", Summary: "Submit a job or an array", Tags: []string{"jobs"},
-		DefaultStatus: http.StatusCreated, MaxBodyBytes: maxBodyBytes,
-		Description: "With an Idempotency-Key the request may be repeated without making a second job, also over restarts and failovers."}, s.submitJob)
-	huma.Register(api, huma.Operation{OperationID: "get-job", Method: http.MethodGet, Path: "/api/v1/jobs/{id}", Summary: "One job in full", Tags: []string{"jobs"}}, s.getJob)
-	huma.Register(api, huma.Operation{OperationID: "kill-job", Method: http.MethodDelete, Path: "/api/v1/jobs/{id}", Summary: "Kill a job", Tags: []string{"jobs"},
-		DefaultStatus: http.StatusAccepted, Description: "Asks for the job's end; its state changes when its worker has done it."}, s.killJob)
-	huma.Register(api, huma.Operation{OperationID: "control-job", Method: http.MethodPost, Path: "/api/v1/jobs/{id}/{action}", Summary: "Suspend, resume, hold, release or requeue a job",
-		Tags: []string{"jobs"}, DefaultStatus: http.StatusAccepted}, s.controlJob)
-	huma.Register(api, huma.Operation{OperationID: "get-job-output", Method: http.MethodGet, Path: "/api/v1/jobs/{id}/output", Summary: "What a job has written", Tags: []string{"jobs"}}, s.jobOutput)
+	op := func(id, method, path, summary string, status int) huma.Operation {
+		return huma.Operation{OperationID: id, Method: method, Path: path, Summary: summary, Tags: []string{"jobs"}, DefaultStatus: status}
+	}
+	submit := op("submit-job", http.MethodPost, "/api/v1/jobs", "Submit a job or an array", http.StatusCreated)
+	submit.MaxBodyBytes = maxBodyBytes
+	submit.Description = "With an Idempotency-Key the request may be repeated without making a second job, also over restarts and failovers."
+	kill := op("kill-job", http.MethodDelete, "/api/v1/jobs/{id}", "Kill a job", http.StatusAccepted)
+	kill.Description = "Asks for the job's end; its state changes when its worker has done it."
+	huma.Register(api, op("list-jobs", http.MethodGet, "/api/v1/jobs", "List jobs", http.StatusOK), s.listJobs)
+	huma.Register(api, submit, s.submitJob)
+	huma.Register(api, op("get-job", http.MethodGet, "/api/v1/jobs/{id}", "One job in full", http.StatusOK), s.getJob)
+	huma.Register(api, kill, s.killJob)
+	huma.Register(api, op("control-job", http.MethodPost, "/api/v1/jobs/{id}/{action}", "Suspend, resume, hold, release or requeue a job",
+		http.StatusAccepted), s.controlJob)
+	huma.Register(api, op("get-job-output", http.MethodGet, "/api/v1/jobs/{id}/output", "What a job has written", http.StatusOK), s.jobOutput)
 }
 
 func (s *Server) listJobs(ctx context.Context, in *listJobsInput) (*listJobsOutput, error) {

@@ -165,7 +165,7 @@ function showAge() {
 
 function showProblem(text) {
   byId("problem").hidden = !text;
-  byId("problem").textContent = text ? `The cluster does not answer: ${text}. What is shown may be out of date; trying again by itself.` : "";
+  byId("problem").textContent = text ? `Not up to date: ${text}. This page tries again by itself.` : "";
   if (text) byId("connection-text").textContent = "not connected";
 }
 
