@@ -11,6 +11,7 @@
 
 #include <CLI/CLI.hpp>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -20,17 +21,20 @@
 
 #include "libxce/base/log.h"
 #include "scheduler/pipeline/pipeline.h"
+#include "scheduler/pipeline/reach.h"
 #include "scheduler/pipeline/xce_port.h"
 
 namespace {
 
 constexpr char kVersion[] = "0.1.0";
+constexpr int kUnreachableAfterS = 10;
 
 struct Flags {
   std::string peers = std::string(XCE_DEFAULT_HOST) + ":" + std::to_string(XCE_DEFAULT_PORT);
   std::string name;
   std::string log_level = "info";
-  int start_timeout_s = 120;
+  int start_timeout_s = 0;
+  bool exit_if_unreachable = false;
 };
 
 int64_t wall_ms() {
@@ -160,9 +164,11 @@ int run(const Flags& flags) {
   bool gave_up;
   {
     Watch watch(flags, &pipeline, &port, signals);  // from here on signals are heard
-    rc = port.start();
-    if (rc == -E_XCE_NOT_READY)
-      spdlog::warn("no controller answered yet, going on trying: {}", port.last_error());
+    const xce::sched::ReachCalls calls = {[&port](int ms) { return port.reach(ms); },
+                                          [&port] { return port.last_trail(); }};
+    rc = xce::sched::reach_cluster(calls, &log_line);
+    if (rc < 0 && rc != -ECANCELED)
+      spdlog::warn("the first hello failed, going on trying: {}", port.last_error());
     pipeline.run();
     gave_up = watch.gave_up();
   }
@@ -183,9 +189,12 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--name", flags.name, "name of this scheduler in the cluster")
       ->capture_default_str();
+  app.add_flag("--exit-if-unreachable", flags.exit_if_unreachable,
+               "exit with code 1 when no controller could be joined within --start-timeout-s (10 s "
+               "unless given), instead of waiting for one");
   app.add_option("--start-timeout-s", flags.start_timeout_s,
-                 "give up when not joined by then; 0: never")
-      ->check(CLI::NonNegativeNumber)
+                 "give up when not joined by then; 0: wait for ever")
+      ->check(CLI::Range(0, 86'400))
       ->capture_default_str();
   app.add_option("--log-level", flags.log_level, "trace, debug, info, warn, error or off")
       ->capture_default_str();
@@ -197,6 +206,8 @@ int main(int argc, char** argv) {
     fprintf(stderr, "xce_scheduler: %s\nTry xce_scheduler --help.\n", e.what());
     return 2;
   }
+  if (flags.exit_if_unreachable && flags.start_timeout_s == 0)
+    flags.start_timeout_s = kUnreachableAfterS;
   if (!xce::log::init("xce_scheduler", flags.log_level)) {
     fprintf(stderr,
             "xce_scheduler: --log-level %s is none of trace, debug, info, warn, error, off\n",

@@ -63,7 +63,19 @@ int XcePort::open(const xce_client_config_t& config, PushSink* sink) {
   return 0;
 }
 
-int XcePort::start() { return xcecli_start(ctx_); }
+int XcePort::reach(int deadline_ms) {
+  xcecli_set_deadline(ctx_, deadline_ms);
+  const int rc = started_ ? xcecli_hello(ctx_, nullptr) : xcecli_start(ctx_);
+  started_ = true;
+  xcecli_set_deadline(ctx_, 0);
+  return rc;
+}
+
+std::string XcePort::last_trail() {
+  xce_error_t error = {};
+  xcecli_last_error(&error);
+  return error.trail;
+}
 
 void XcePort::stop() {
   if (ctx_ != nullptr) xcecli_stop(ctx_);

@@ -21,8 +21,11 @@ class XcePort : public ControllerPort {
 
   // Makes the context, without I/O; sink must outlive this. Negative: the config is unusable.
   int open(const xce_client_config_t& config, PushSink* sink);
-  // Connects. -E_XCE_NOT_READY when no controller answered yet: calls go on trying all the same.
-  int start();
+  // Connects, or says hello again, and gives up after deadline_ms (0: the library's default).
+  // -E_XCE_NOT_READY when no controller served as primary by then: calls go on trying all the same.
+  int reach(int deadline_ms);
+  // The attempts of this thread's last failed call, as libxce tells them.
+  std::string last_trail();
   // Ends calls in flight with -ECANCELED. Any thread, after open.
   void stop();
   // Frees the context; no call may be in flight.
@@ -47,6 +50,7 @@ class XcePort : public ControllerPort {
   static void on_push(xcecli_ctx_t ctx, const xce_event_t* event, void* self);
 
   xcecli_ctx_t ctx_ = nullptr;
+  bool started_ = false;  // reach() was called
   PushSink* sink_ = nullptr;
 };
 
