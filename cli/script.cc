@@ -26,8 +26,9 @@ absl::Status check_script(std::string_view name, std::string_view bytes, size_t 
   }
   if (bytes.size() > max_bytes) {
     return absl::InvalidArgumentError(
-        absl::StrCat(who, " has ", bytes.size(), " bytes, more than the limit of ", max_bytes,
-                     "; keep its data in a file that the script reads"));
+        absl::StrCat(who, " has more than ", max_bytes,
+                     " bytes, the limit for a script; "
+                     "keep its data in a file that the script reads"));
   }
   if (bytes.substr(0, 4) ==
           "\x7f"

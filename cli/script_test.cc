@@ -31,7 +31,7 @@ TEST(CheckScript, RefusesWithAdvice) {
   expect_says(refusal(std::string_view("#!/bin/sh\n\0", 11)), "is a program, not a script");
   expect_says(refusal("#!/bin/sh\r\necho\r\n"), "Windows line ends");
   expect_says(refusal("#!\necho\n"), "names no interpreter");
-  expect_says(refusal("#!/bin/sh\n" + std::string(100, '#'), 50), "more than the limit of 50");
+  expect_says(refusal("#!/bin/sh\n" + std::string(100, '#'), 50), "more than 50 bytes, the limit");
 }
 
 TEST(Directives, OnlyTheHeadCounts) {
