@@ -46,8 +46,7 @@ enum class Phase : uint8_t {
   kEnded,  // its last report is made and waits for the controller's confirmation
 };
 
-// ---- events
-// ------------------------------------------------------------------------------------------------------
+// ---- events ----
 
 struct Observed {  // the controller's record of a job, from a push, a listing or a question
   Job job;
@@ -98,8 +97,7 @@ struct FinalConfirmed {      // the controller has applied the last report of th
 using Event = std::variant<Observed, Disowned, Found, Started, Suspended, Resumed, Exited, Vanished,
                            FinalConfirmed, ControllersReset>;
 
-// ---- actions
-// -----------------------------------------------------------------------------------------------------
+// ---- actions ----
 
 struct Launch {  // make the job's directory, remember the attempt durably, then start its shepherd
   Key key;
@@ -124,8 +122,7 @@ struct Note {  // for the log
 };
 using Action = std::variant<Launch, Send, Order, Remove, Note>;
 
-// ---- the machine
-// -------------------------------------------------------------------------------------------------
+// ---- the machine ----
 
 struct LocalJob {
   Phase phase = Phase::kLaunching;
