@@ -1,4 +1,6 @@
 // The whole client against scripted controllers on real loopback sockets: what a call comes to.
+#include "xce/client.h"
+
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,7 +15,6 @@
 
 #include "gtest/gtest.h"
 #include "libxce/client/testing/client_fixture.h"
-#include "xce/client.h"
 
 namespace xce::client {
 namespace {

@@ -76,9 +76,10 @@ int xcecli_jobsub(xcecli_ctx_t ctx, const xce_job_spec_t* spec, xce_submitted_t*
     *last_error() = xce_error_t{};
     last_error()->status = -E_XCE_INVALID;
     last_error()->outcome = XCE_NOT_APPLIED;
-    std::snprintf(last_error()->message, sizeof last_error()->message,
-                  "the script has %zu bytes, the limit is %d: put the data in a file that the job reads",
-                  spec->script_len, XCE_MAX_SCRIPT_BYTES);
+    std::snprintf(
+        last_error()->message, sizeof last_error()->message,
+        "the script has %zu bytes, the limit is %d: put the data in a file that the job reads",
+        spec->script_len, XCE_MAX_SCRIPT_BYTES);
     return -E_XCE_INVALID;
   }
   if ((spec->script == nullptr && spec->script_len > 0) ||

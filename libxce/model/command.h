@@ -93,12 +93,12 @@ struct HostLost {
   std::string name;
 };
 
-using Op = std::variant<std::monostate, Join, JobSpec, JobControl, QueueControl, HostControl, Dispatches,
-                        PendReasons, Notify, UpdateResvals, Tick, HostLost>;
+using Op = std::variant<std::monostate, Join, JobSpec, JobControl, QueueControl, HostControl,
+                        Dispatches, PendReasons, Notify, UpdateResvals, Tick, HostLost>;
 
 struct Command {
   ClientId client;
-  uint64_t op_seq = 0;            // 0: not deduplicated (made by the primary, or idempotent by nature)
+  uint64_t op_seq = 0;  // 0: not deduplicated (made by the primary, or idempotent by nature)
   uint64_t lowest_unanswered = 0;
   Index birth = 0;
   bool resent = false;
@@ -113,15 +113,15 @@ struct Entry {
 
 // What a command came to. Replicated, and kept for replays.
 struct Result {
-  int32_t status = 0;    // 0 or a positive E_XCE_ value of xce/errnox.h
-  std::string message;   // for people: what is wrong and what to do
-  JobId job = 0;         // of a submission: the (first) job
-  uint32_t count = 0;    // of a submission: tasks; of a control: jobs changed
-  bool existing = false; // of a submission: the job was there already (submit key)
-  Index revision = 0;    // of a join: the index it was applied at
-  uint64_t epoch = 0;    // of a scheduler's join
+  int32_t status = 0;     // 0 or a positive E_XCE_ value of xce/errnox.h
+  std::string message;    // for people: what is wrong and what to do
+  JobId job = 0;          // of a submission: the (first) job
+  uint32_t count = 0;     // of a submission: tasks; of a control: jobs changed
+  bool existing = false;  // of a submission: the job was there already (submit key)
+  Index revision = 0;     // of a join: the index it was applied at
+  uint64_t epoch = 0;     // of a scheduler's join
   bool active = false;
-  uint64_t outbox_applied = 0;     // of a worker's join or notify
+  uint64_t outbox_applied = 0;       // of a worker's join or notify
   std::vector<int32_t> item_status;  // of dispatches
 };
 

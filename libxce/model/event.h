@@ -1,4 +1,5 @@
-// Events: what changed, for those who subscribed. Level triggered: each carries the new state. PURE.
+// Events: what changed, for those who subscribed. Level triggered: each carries the new state.
+// PURE.
 #ifndef XCE_LIBXCE_MODEL_EVENT_H_
 #define XCE_LIBXCE_MODEL_EVENT_H_
 
@@ -29,8 +30,10 @@ struct OutboxApplied {  // to the worker of that host
   uint64_t seq = 0;
 };
 
-// A Job event carries the job with its body, so that the worker's push can hold it; other pushes leave it out.
-using Event = std::variant<Job, JobRemoved, Host, HostRemoved, Queue, QueueRemoved, SchedulerChanged, OutboxApplied>;
+// A Job event carries the job with its body, so that the worker's push can hold it; other pushes
+// leave it out.
+using Event = std::variant<Job, JobRemoved, Host, HostRemoved, Queue, QueueRemoved,
+                           SchedulerChanged, OutboxApplied>;
 
 }  // namespace xce
 

@@ -16,7 +16,9 @@ namespace xce {
 struct Gres {  // generic resource, such as gpu
   std::string name;
   uint32_t count = 0;
-  friend bool operator==(const Gres& a, const Gres& b) { return a.name == b.name && a.count == b.count; }
+  friend bool operator==(const Gres& a, const Gres& b) {
+    return a.name == b.name && a.count == b.count;
+  }
 };
 
 struct Dependency {
@@ -24,7 +26,8 @@ struct Dependency {
   JobId job = 0;  // 0 for kSingleton
 };
 
-// What is large and never changes after submission: shared between copies of a job and the tasks of an array.
+// What is large and never changes after submission: shared between copies of a job and the tasks of
+// an array.
 struct JobBody {
   std::string script;             // with a #! line; empty when args is the command
   std::vector<std::string> args;  // arguments of the script, or the command and its arguments
@@ -33,7 +36,8 @@ struct JobBody {
 
 // One field a property of client.capnp's JobSpec, which documents them.
 struct JobSpec {
-  std::string name, user, queue, work_dir, stdin_path, stdout_path, stderr_path, submit_key, comment;
+  std::string name, user, queue, work_dir, stdin_path, stdout_path, stderr_path, submit_key,
+      comment;
   uint32_t uid = 0, gid = 0;
   std::shared_ptr<const JobBody> body;  // never null in the replicated state; null in summaries
   uint32_t cpus = 1;                    // a host
@@ -75,7 +79,8 @@ struct Job {
   uint32_t starts = 0;        // attempts of which a start was reported
   std::vector<Alloc> allocs;  // while has_hosts(state); kept afterwards for the record
   std::string reason;
-  int64_t submit_ms = 0, eligible_ms = 0, start_ms = 0, end_ms = 0;  // primary's wall clock since the epoch
+  int64_t submit_ms = 0, eligible_ms = 0, start_ms = 0,
+          end_ms = 0;  // primary's wall clock since the epoch
   int32_t exit_code = 0;
   uint32_t exit_signal = 0;
   Usage usage;

@@ -8,10 +8,13 @@ namespace xce {
 namespace {
 
 constexpr std::array<const char*, kJobStates> kStateNames = {
-    "PENDING", "HELD", "STARTING", "RUNNING", "SUSPENDED", "COMPLETED", "FAILED", "KILLED", "TIMEOUT", "LOST"};
+    "PENDING",   "HELD",   "STARTING", "RUNNING", "SUSPENDED",
+    "COMPLETED", "FAILED", "KILLED",   "TIMEOUT", "LOST"};
 constexpr std::array<const char*, 4> kHostNames = {"UP", "DRAINED", "UNREACHABLE", "GONE"};
-constexpr std::array<const char*, 6> kRoleNames = {"none", "user", "worker", "scheduler", "apiserver", "controller"};
-constexpr std::array<const char*, 5> kDependencyNames = {"after", "afterok", "afternotok", "afterany", "singleton"};
+constexpr std::array<const char*, 6> kRoleNames = {"none",      "user",      "worker",
+                                                   "scheduler", "apiserver", "controller"};
+constexpr std::array<const char*, 5> kDependencyNames = {"after", "afterok", "afternotok",
+                                                         "afterany", "singleton"};
 
 template <size_t N, typename E>
 const char* pick(const std::array<const char*, N>& names, E value) {

@@ -1,4 +1,5 @@
-// Names and enumerations that all of XCE shares. PURE. The numbers are those of libxce/schema/client.capnp.
+// Names and enumerations that all of XCE shares. PURE. The numbers are those of
+// libxce/schema/client.capnp.
 #ifndef XCE_LIBXCE_MODEL_TYPES_H_
 #define XCE_LIBXCE_MODEL_TYPES_H_
 
@@ -17,20 +18,32 @@ struct ClientId {  // random, 128 bits
   friend bool operator<(const ClientId& a, const ClientId& b) {
     return a.hi != b.hi ? a.hi < b.hi : a.lo < b.lo;
   }
-  friend bool operator==(const ClientId& a, const ClientId& b) { return a.hi == b.hi && a.lo == b.lo; }
+  friend bool operator==(const ClientId& a, const ClientId& b) {
+    return a.hi == b.hi && a.lo == b.lo;
+  }
   friend bool operator!=(const ClientId& a, const ClientId& b) { return !(a == b); }
 };
 
 enum class Role : uint8_t { kNone, kUser, kWorker, kScheduler, kApiserver, kController };
 
 enum class JobState : uint8_t {
-  kPending, kHeld, kStarting, kRunning, kSuspended,         // alive
-  kCompleted, kFailed, kKilled, kTimeout, kLost,            // ended
+  kPending,
+  kHeld,
+  kStarting,
+  kRunning,
+  kSuspended,  // alive
+  kCompleted,
+  kFailed,
+  kKilled,
+  kTimeout,
+  kLost,  // ended
 };
 inline constexpr int kJobStates = 10;
 constexpr bool is_ended(JobState s) { return s >= JobState::kCompleted; }
 constexpr bool is_waiting(JobState s) { return s == JobState::kPending || s == JobState::kHeld; }
-constexpr bool has_hosts(JobState s) { return !is_ended(s) && !is_waiting(s); }  // holds an allocation
+constexpr bool has_hosts(JobState s) {
+  return !is_ended(s) && !is_waiting(s);
+}  // holds an allocation
 
 enum class Desired : uint8_t { kRun, kSuspend, kKill };
 enum class HostState : uint8_t { kUp, kDrained, kUnreachable, kGone };

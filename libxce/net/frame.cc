@@ -8,7 +8,8 @@
 namespace xce::net {
 namespace {
 
-// Host order is little endian on every machine that XCE builds for; the static assertion keeps it so.
+// Host order is little endian on every machine that XCE builds for; the static assertion keeps it
+// so.
 static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "frames are written in host order");
 
 struct Header {
@@ -34,7 +35,8 @@ Preamble classify_preamble(std::string_view first_bytes) {
 
 void append_frame(std::string_view payload, std::string* out) {
   if (payload.size() % 8 != 0 || payload.size() > kMaxFrame) std::abort();  // a caller's bug
-  const Header header = {kFrameMagic, kFrameVersion, 0, 0, static_cast<uint32_t>(payload.size()), 0};
+  const Header header = {
+      kFrameMagic, kFrameVersion, 0, 0, static_cast<uint32_t>(payload.size()), 0};
   out->reserve(out->size() + sizeof header + payload.size());
   out->append(reinterpret_cast<const char*>(&header), sizeof header);
   out->append(payload.data(), payload.size());
@@ -59,10 +61,11 @@ absl::StatusOr<std::optional<std::vector<uint64_t>>> FrameDecoder::next() {
                                                    " is not supported; this side speaks version ",
                                                    int{kFrameVersion}));
   if (header.length == 0 || header.length % 8 != 0)
-    return absl::InvalidArgumentError(absl::StrCat("frame length ", header.length, " is not a multiple of 8"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("frame length ", header.length, " is not a multiple of 8"));
   if (header.length > max_payload_)
-    return absl::InvalidArgumentError(absl::StrCat("request of ", header.length, " bytes is over the limit of ",
-                                                   max_payload_, " bytes"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "request of ", header.length, " bytes is over the limit of ", max_payload_, " bytes"));
   if (pending() < sizeof header + header.length) return std::nullopt;
   std::vector<uint64_t> words(header.length / 8);
   std::memcpy(words.data(), buffer_.data() + offset_ + sizeof header, header.length);

@@ -18,15 +18,16 @@ constexpr unsigned kMaxSmall = 1024;
 template <typename List>
 unsigned bounded(const List& list, unsigned max, const char* what) {
   if (list.size() > max)
-    throw CodecError(std::string("too many ") + what + ": " + std::to_string(list.size()) + ", at most " +
-                     std::to_string(max));
+    throw CodecError(std::string("too many ") + what + ": " + std::to_string(list.size()) +
+                     ", at most " + std::to_string(max));
   return list.size();
 }
 
 template <typename To, typename From>
 To checked_enum(From from, unsigned count, const char* what) {
   const auto value = static_cast<unsigned>(from);
-  if (value >= count) throw CodecError(std::string("unknown ") + what + " " + std::to_string(value));
+  if (value >= count)
+    throw CodecError(std::string("unknown ") + what + " " + std::to_string(value));
   return static_cast<To>(value);
 }
 
@@ -201,7 +202,8 @@ xce::Dispatches read_dispatches(Dispatches::Reader from) {
   xce::Dispatches to;
   to.epoch = from.getEpoch();
   bounded(from.getItems(), kMaxItems, "dispatches");
-  for (auto d : from.getItems()) to.items.push_back({d.getJobId(), d.getAttempt(), read_allocs(d.getAllocs())});
+  for (auto d : from.getItems())
+    to.items.push_back({d.getJobId(), d.getAttempt(), read_allocs(d.getAllocs())});
   return to;
 }
 
@@ -309,9 +311,11 @@ xce::JobSpec read_spec(JobSpec::Reader from) {
   for (auto index : from.getArray()) to.array.push_back(index);
   bounded(from.getDependencies(), kMaxSmall, "dependencies");
   for (auto d : from.getDependencies())
-    to.dependencies.push_back({checked_enum<xce::DependencyKind>(d.getKind(), 5, "dependency"), d.getJobId()});
+    to.dependencies.push_back(
+        {checked_enum<xce::DependencyKind>(d.getKind(), 5, "dependency"), d.getJobId()});
   auto body = std::make_shared<JobBody>();
-  body->script.assign(reinterpret_cast<const char*>(from.getScript().begin()), from.getScript().size());
+  body->script.assign(reinterpret_cast<const char*>(from.getScript().begin()),
+                      from.getScript().size());
   body->args = read_texts(from.getArgs(), "arguments");
   body->env = read_texts(from.getEnv(), "environment variables");
   to.body = std::move(body);
@@ -512,17 +516,19 @@ xce::Op read_op(Op::Reader from) {
   switch (from.which()) {
     case Op::JOIN: {
       auto join = from.getJoin();
-      return xce::Join{checked_enum<xce::Role>(join.getRole(), 6, "role"), read_attrs(join.getHost()),
-                       join.getInstance()};
+      return xce::Join{checked_enum<xce::Role>(join.getRole(), 6, "role"),
+                       read_attrs(join.getHost()), join.getInstance()};
     }
     case Op::JOB_SUBMIT: return read_spec(from.getJobSubmit());
     case Op::JOB_CTRL: return read_control(from.getJobCtrl());
     case Op::QUEUE_CTRL:
-      return QueueControl{checked_enum<xce::QueueAction>(from.getQueueCtrl().getAction(), 7, "queue action"),
-                          read_queue(from.getQueueCtrl().getQueue())};
+      return QueueControl{
+          checked_enum<xce::QueueAction>(from.getQueueCtrl().getAction(), 7, "queue action"),
+          read_queue(from.getQueueCtrl().getQueue())};
     case Op::HOST_CTRL:
-      return HostControl{checked_enum<xce::HostAction>(from.getHostCtrl().getAction(), 3, "host action"),
-                         text(from.getHostCtrl().getName()), text(from.getHostCtrl().getReason())};
+      return HostControl{
+          checked_enum<xce::HostAction>(from.getHostCtrl().getAction(), 3, "host action"),
+          text(from.getHostCtrl().getName()), text(from.getHostCtrl().getReason())};
     case Op::JOB_DISPATCH: return read_dispatches(from.getJobDispatch());
     case Op::SET_PEND_REASON: return read_reasons(from.getSetPendReason());
     case Op::NOTIFY: return read_notify(from.getNotify());
@@ -577,8 +583,8 @@ xce::Entry decode_entry(std::string_view bytes) {
       to.lowest_unanswered = from.getLowestUnanswered();
       to.birth = from.getBirth();
       to.resent = from.getResent();
-      to.who = {checked_enum<xce::Role>(from.getRole(), 6, "role"), text(from.getUser()), from.getUid(), 0,
-                text(from.getName())};
+      to.who = {checked_enum<xce::Role>(from.getRole(), 6, "role"), text(from.getUser()),
+                from.getUid(), 0, text(from.getName())};
       to.op = read_op(from.getOp());
       entry.commands.push_back(std::move(to));
     }

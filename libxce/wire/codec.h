@@ -1,6 +1,7 @@
 // Model values to and from their Cap'n Proto form. PURE but for memory: no socket, no clock.
-// read_* never trust: lists are bounded, enumerations checked; what is wrong throws CodecError (caught by decode_*).
-// Keep this header out of widely included headers: it brings the generated code.
+// read_* never trust: lists are bounded, enumerations checked; what is wrong throws CodecError
+// (caught by decode_*). Keep this header out of widely included headers: it brings the generated
+// code.
 #ifndef XCE_LIBXCE_WIRE_CODEC_H_
 #define XCE_LIBXCE_WIRE_CODEC_H_
 
@@ -42,7 +43,8 @@ void write_event(const xce::Event& from, Detail detail, Event::Builder to);
 void write_op(const xce::Op& from, Op::Builder to);
 xce::Op read_op(Op::Reader from);
 
-// The bytes of a log entry (a multiple of 8), and back. decode_entry throws CodecError on anything malformed.
+// The bytes of a log entry (a multiple of 8), and back. decode_entry throws CodecError on anything
+// malformed.
 std::string encode_entry(const xce::Entry& entry);
 xce::Entry decode_entry(std::string_view bytes);
 

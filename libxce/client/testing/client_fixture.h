@@ -1,4 +1,5 @@
-// What the tests of the whole client share: answers in one word, a context over given ports, captured log lines.
+// What the tests of the whole client share: answers in one word, a context over given ports,
+// captured log lines.
 #ifndef XCE_LIBXCE_CLIENT_TESTING_CLIENT_FIXTURE_H_
 #define XCE_LIBXCE_CLIENT_TESTING_CLIENT_FIXTURE_H_
 

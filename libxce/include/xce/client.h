@@ -1,9 +1,11 @@
-/* libxce: the client library of XCE. Every xcecli_* operation fails over by itself: it finds the new primary, repairs
- * the connection, replays writes without doing them twice, and returns only a result or a distinct error (L1-L7).
+/* libxce: the client library of XCE. Every xcecli_* operation fails over by itself: it finds the
+ * new primary, repairs the connection, replays writes without doing them twice, and returns only a
+ * result or a distinct error (L1-L7).
  *
- * Threads: every function may be called from any thread; many operations may be in flight on one context. Callbacks run on
- * the thread that each one's comment names.
- * Results: >= 0 on success, -E_XCE_... or -errno on failure. After a failure xcecli_last_error() gives the words, per thread. */
+ * Threads: every function may be called from any thread; many operations may be in flight on one
+ * context. Callbacks run on the thread that each one's comment names. Results: >= 0 on success,
+ * -E_XCE_... or -errno on failure. After a failure xcecli_last_error() gives the words, per thread.
+ */
 #ifndef XCE_CLIENT_H_
 #define XCE_CLIENT_H_
 
@@ -33,86 +35,101 @@ _Static_assert(N_MAX_MASTERS == MAX_HA_CANDIDATES, "one limit, one source (A1.7)
 typedef struct xcecli_ctx* xcecli_ctx_t;
 
 typedef struct {
-  int max_retries;          /* attempts after the first of one call; default 20 */
-  int initial_delay_ms;     /* default 10 */
-  int max_delay_ms;         /* default 5000 */
-  double multiplier;        /* default 2.0 */
+  int max_retries;      /* attempts after the first of one call; default 20 */
+  int initial_delay_ms; /* default 10 */
+  int max_delay_ms;     /* default 5000 */
+  double multiplier;    /* default 2.0 */
 } xce_retry_config_t;
-#define XCE_RETRY_DEFAULTS {20, 10, 5000, 2.0}
+#define XCE_RETRY_DEFAULTS \
+  { 20, 10, 5000, 2.0 }
 
 typedef struct {
-  int nmasters;                                      /* 1..N_MAX_MASTERS */
+  int nmasters; /* 1..N_MAX_MASTERS */
   char masters[N_MAX_MASTERS][XCE_MAXHOSTNAME_LEN];
   uint16_t master_ports[N_MAX_MASTERS];
-  xce_host_role_t role;                              /* of this client; HostRole_user for people's tools */
-  char name[XCE_MAXHOSTNAME_LEN];                    /* a worker's host name, a daemon's name */
-  char user[64];                                     /* "" : the process's effective user */
-  int call_deadline_ms;                              /* 0: XCE_DEFAULT_CALL_DEADLINE_MS */
-  xce_retry_config_t retry;                          /* all zero: XCE_RETRY_DEFAULTS */
-  uint64_t client_id[2];                             /* both 0: random */
+  xce_host_role_t role;           /* of this client; HostRole_user for people's tools */
+  char name[XCE_MAXHOSTNAME_LEN]; /* a worker's host name, a daemon's name */
+  char user[64];                  /* "" : the process's effective user */
+  int call_deadline_ms;           /* 0: XCE_DEFAULT_CALL_DEADLINE_MS */
+  xce_retry_config_t retry;       /* all zero: XCE_RETRY_DEFAULTS */
+  uint64_t client_id[2];          /* both 0: random */
 } xce_client_config_t;
 
 typedef enum { XCE_LOG_DEBUG = 0, XCE_LOG_INFO, XCE_LOG_WARN, XCE_LOG_ERROR } xce_log_level_t;
 typedef void (*xce_log_cb)(xce_log_level_t level, const char* line, void* arg);
-/* Where libxce's log lines go; NULL: nowhere (the default). Called on any thread. Process wide; set it before xcecli_start. */
+/* Where libxce's log lines go; NULL: nowhere (the default). Called on any thread. Process wide; set
+ * it before xcecli_start. */
 XCE_API void xce_set_log_callback(xce_log_cb cb, void* arg);
 
-/* ---- life of a context ---------------------------------------------------------------------------------------- */
+/* ---- life of a context
+ * ---------------------------------------------------------------------------------------- */
 
-XCE_API void xce_client_config_init(xce_client_config_t* config);       /* zero, with defaults */
+XCE_API void xce_client_config_init(xce_client_config_t* config); /* zero, with defaults */
 XCE_API void xce_job_spec_init(xce_job_spec_t* spec);
 /* Makes a context; no I/O. 0, or -EINVAL when the config is unusable. */
 XCE_API int xcecli_ctx_init(xcecli_ctx_t* out, const xce_client_config_t* config);
-/* Starts the context's thread and connects to a master, trying each. 0; or -E_XCE_NOT_READY when none could be
- * reached within the deadline: the context is usable all the same and its operations go on trying. */
+/* Starts the context's thread and connects to a master, trying each. 0; or -E_XCE_NOT_READY when
+ * none could be reached within the deadline: the context is usable all the same and its operations
+ * go on trying. */
 XCE_API int xcecli_start(xcecli_ctx_t ctx);
 /* Ends every call in flight with -ECANCELED, within a second, from any thread. */
 XCE_API void xcecli_stop(xcecli_ctx_t ctx);
 /* Stops, joins the thread, frees. No call may be in flight on other threads when it returns. */
 XCE_API void xcecli_ctx_free(xcecli_ctx_t ctx);
 
-/* Runs on the calling thread, while the connection is being repaired: after the new connection's handshake and before any
- * waiting request resumes. Return 0 to go on, < 0 to count the repair as failed. A call into ctx from inside returns -EDEADLK:
- * set a flag and rejoin afterwards (A2). */
+/* Runs on the calling thread, while the connection is being repaired: after the new connection's
+ * handshake and before any waiting request resumes. Return 0 to go on, < 0 to count the repair as
+ * failed. A call into ctx from inside returns -EDEADLK: set a flag and rejoin afterwards (A2). */
 typedef int (*xcecli_reconnect_cb)(xcecli_ctx_t ctx, void* arg);
 XCE_API int xcecli_set_reconnect_handler(xcecli_ctx_t ctx, xcecli_reconnect_cb cb, void* arg);
-/* Runs on the context's own thread as soon as the connection is lost, also while no call is in flight; must not block nor call
- * into ctx. Wake a thread that calls xcecli_hello: that repairs the connection. */
+/* Runs on the context's own thread as soon as the connection is lost, also while no call is in
+ * flight; must not block nor call into ctx. Wake a thread that calls xcecli_hello: that repairs the
+ * connection. */
 typedef void (*xcecli_disconnect_cb)(xcecli_ctx_t ctx, void* arg);
 XCE_API int xcecli_set_disconnect_handler(xcecli_ctx_t ctx, xcecli_disconnect_cb cb, void* arg);
-/* Runs on the context's own thread, in order of revision; must not block nor call into ctx. The event is valid during the call. */
+/* Runs on the context's own thread, in order of revision; must not block nor call into ctx. The
+ * event is valid during the call. */
 typedef void (*xcecli_push_cb)(xcecli_ctx_t ctx, const xce_event_t* event, void* arg);
 XCE_API int xcecli_set_push_handler(xcecli_ctx_t ctx, xcecli_push_cb cb, void* arg);
-/* Rises with every connection made, also by fire-and-forget calls: a changed value means "join again". 0: never connected. */
+/* Rises with every connection made, also by fire-and-forget calls: a changed value means "join
+ * again". 0: never connected. */
 XCE_API uint64_t xcecli_generation(xcecli_ctx_t ctx);
 /* "host:port" of the current connection, or "". */
 XCE_API void xcecli_current_master(xcecli_ctx_t ctx, char* out, size_t len);
-/* Overrides the deadline of this thread's next calls on ctx, in milliseconds; 0 restores the default. */
+/* Overrides the deadline of this thread's next calls on ctx, in milliseconds; 0 restores the
+ * default. */
 XCE_API void xcecli_set_deadline(xcecli_ctx_t ctx, int ms);
-/* Counters of the context as JSON: calls, retries, reconnects, rotations, redirects, exhaustions, ff_dropped... */
+/* Counters of the context as JSON: calls, retries, reconnects, rotations, redirects, exhaustions,
+ * ff_dropped... */
 XCE_API int xcecli_stats_json(xcecli_ctx_t ctx, char* out, size_t len);
 
-/* ---- errors ---------------------------------------------------------------------------------------------------- */
+/* ---- errors
+ * ----------------------------------------------------------------------------------------------------
+ */
 
-XCE_API const char* xce_strerror(int status);   /* takes either sign */
-XCE_API const char* xce_errname(int status);    /* "E_XCE_NOT_READY", "ECONNREFUSED", ... */
+XCE_API const char* xce_strerror(int status); /* takes either sign */
+XCE_API const char* xce_errname(int status);  /* "E_XCE_NOT_READY", "ECONNREFUSED", ... */
 XCE_API bool xce_is_retriable(int status);
 typedef enum { XCE_APPLIED = 0, XCE_NOT_APPLIED, XCE_OUTCOME_MAYBE } xce_outcome_t;
 typedef struct {
-  int status;                 /* what the call returned */
-  xce_outcome_t outcome;      /* of the write */
+  int status;            /* what the call returned */
+  xce_outcome_t outcome; /* of the write */
   int attempts;
-  uint64_t job_id;            /* of -E_XCE_DUP_JOB */
-  char message[512];          /* for people */
-  char trail[1024];           /* attempts: endpoint, class, milliseconds */
+  uint64_t job_id;   /* of -E_XCE_DUP_JOB */
+  char message[512]; /* for people */
+  char trail[1024];  /* attempts: endpoint, class, milliseconds */
 } xce_error_t;
-XCE_API void xcecli_last_error(xce_error_t* out);   /* of this thread's last call */
+XCE_API void xcecli_last_error(xce_error_t* out); /* of this thread's last call */
 
-/* ---- reads ----------------------------------------------------------------------------------------------------- */
+/* ---- reads
+ * -----------------------------------------------------------------------------------------------------
+ */
 
-XCE_API int xcecli_hello(xcecli_ctx_t ctx, xce_hello_t* out);                    /* out may be NULL; free: none (version is static) */
+XCE_API int xcecli_hello(xcecli_ctx_t ctx,
+                         xce_hello_t* out); /* out may be NULL; free: none (version is static) */
 XCE_API int xcecli_joblist(xcecli_ctx_t ctx, const xce_job_filter_t* filter, xce_job_page_t** out);
-XCE_API int xcecli_jobinfo(xcecli_ctx_t ctx, uint64_t id, xce_job_page_t** out);  /* one job, in full */
+XCE_API int xcecli_jobinfo(xcecli_ctx_t ctx, uint64_t id,
+                           xce_job_page_t** out); /* one job, in full */
 XCE_API int xcecli_jobhist(xcecli_ctx_t ctx, const xce_job_filter_t* filter, xce_job_page_t** out);
 XCE_API int xcecli_workerlist(xcecli_ctx_t ctx, xce_host_t** out, size_t* n);
 XCE_API int xcecli_queuelist(xcecli_ctx_t ctx, xce_queue_t** out, size_t* n);
@@ -121,7 +138,8 @@ XCE_API int xcecli_reslist(xcecli_ctx_t ctx, xce_gres_t** out, size_t* n);
 XCE_API int xcecli_resval(xcecli_ctx_t ctx, const char* name, uint32_t* out);
 XCE_API int xcecli_clusterconf(xcecli_ctx_t ctx, xce_cluster_status_t** out);
 XCE_API int xcecli_clusterstatus(xcecli_ctx_t ctx, xce_cluster_status_t** out);
-XCE_API int xcecli_joblog(xcecli_ctx_t ctx, uint64_t id, xce_stream_t stream, uint64_t offset, uint32_t limit, xce_log_chunk_t** out);
+XCE_API int xcecli_joblog(xcecli_ctx_t ctx, uint64_t id, xce_stream_t stream, uint64_t offset,
+                          uint32_t limit, xce_log_chunk_t** out);
 
 XCE_API void xce_free_job_page(xce_job_page_t* page);
 XCE_API void xce_free_hosts(xce_host_t* hosts, size_t n);
@@ -131,33 +149,60 @@ XCE_API void xce_free_gres(xce_gres_t* gres, size_t n);
 XCE_API void xce_free_cluster_status(xce_cluster_status_t* status);
 XCE_API void xce_free_log_chunk(xce_log_chunk_t* chunk);
 
-/* ---- writes: each is applied exactly once, however often it is resent ------------------------------------------ */
+/* ---- writes: each is applied exactly once, however often it is resent
+ * ------------------------------------------ */
 
-XCE_API int xcecli_join(xcecli_ctx_t ctx, xce_host_role_t role, const xce_host_attrs_t* host, uint64_t instance, xce_joined_t* out);
+XCE_API int xcecli_join(xcecli_ctx_t ctx, xce_host_role_t role, const xce_host_attrs_t* host,
+                        uint64_t instance, xce_joined_t* out);
 XCE_API int xcecli_jobsub(xcecli_ctx_t ctx, const xce_job_spec_t* spec, xce_submitted_t* out);
-XCE_API int xcecli_jobctrl(xcecli_ctx_t ctx, const uint64_t* ids, size_t nids, xce_jobctrl_action_t action, uint32_t signal, bool whole_array);
-XCE_API int xcecli_jobmodify(xcecli_ctx_t ctx, const uint64_t* ids, size_t nids, const xce_job_spec_t* fields, uint32_t mask);
-typedef enum { XCE_QUEUE_CREATE = 0, XCE_QUEUE_UPDATE, XCE_QUEUE_REMOVE, XCE_QUEUE_OPEN, XCE_QUEUE_CLOSE, XCE_QUEUE_START, XCE_QUEUE_STOP } xce_queue_action_t;
+XCE_API int xcecli_jobctrl(xcecli_ctx_t ctx, const uint64_t* ids, size_t nids,
+                           xce_jobctrl_action_t action, uint32_t signal, bool whole_array);
+XCE_API int xcecli_jobmodify(xcecli_ctx_t ctx, const uint64_t* ids, size_t nids,
+                             const xce_job_spec_t* fields, uint32_t mask);
+typedef enum {
+  XCE_QUEUE_CREATE = 0,
+  XCE_QUEUE_UPDATE,
+  XCE_QUEUE_REMOVE,
+  XCE_QUEUE_OPEN,
+  XCE_QUEUE_CLOSE,
+  XCE_QUEUE_START,
+  XCE_QUEUE_STOP
+} xce_queue_action_t;
 XCE_API int xcecli_queuectrl(xcecli_ctx_t ctx, xce_queue_action_t action, const xce_queue_t* queue);
 typedef enum { XCE_HOST_DRAIN = 0, XCE_HOST_RESUME, XCE_HOST_REMOVE } xce_host_action_t;
-XCE_API int xcecli_hostctrl(xcecli_ctx_t ctx, xce_host_action_t action, const char* host, const char* reason);
+XCE_API int xcecli_hostctrl(xcecli_ctx_t ctx, xce_host_action_t action, const char* host,
+                            const char* reason);
 XCE_API int xcecli_update_resvals(xcecli_ctx_t ctx, const xce_gres_t* gres, size_t n);
-XCE_API int xcecli_runtask(xcecli_ctx_t ctx, uint64_t job_id, const char* const* args, size_t nargs);
+XCE_API int xcecli_runtask(xcecli_ctx_t ctx, uint64_t job_id, const char* const* args,
+                           size_t nargs);
 /* item_status (n entries, may be NULL) tells each item's fate: 0 or a positive E_XCE_ value. */
-XCE_API int xcecli_jobdispatch(xcecli_ctx_t ctx, uint64_t epoch, const xce_dispatch_t* items, size_t n, int* item_status);
-XCE_API int xcecli_set_pend_reason(xcecli_ctx_t ctx, uint64_t epoch, const xce_pend_reason_t* items, size_t n);
+XCE_API int xcecli_jobdispatch(xcecli_ctx_t ctx, uint64_t epoch, const xce_dispatch_t* items,
+                               size_t n, int* item_status);
+XCE_API int xcecli_set_pend_reason(xcecli_ctx_t ctx, uint64_t epoch, const xce_pend_reason_t* items,
+                                   size_t n);
 XCE_API int xcecli_schedadmin(xcecli_ctx_t ctx, const char* command, char* out, size_t len);
-typedef enum { XCE_MEMBER_ADD = 0, XCE_MEMBER_REMOVE, XCE_MEMBER_REPLACE, XCE_MEMBER_TRANSFER } xce_member_action_t;
-XCE_API int xcecli_memberctrl(xcecli_ctx_t ctx, xce_member_action_t action, uint64_t node_id, const char* host, uint16_t port);
+typedef enum {
+  XCE_MEMBER_ADD = 0,
+  XCE_MEMBER_REMOVE,
+  XCE_MEMBER_REPLACE,
+  XCE_MEMBER_TRANSFER
+} xce_member_action_t;
+XCE_API int xcecli_memberctrl(xcecli_ctx_t ctx, xce_member_action_t action, uint64_t node_id,
+                              const char* host, uint16_t port);
 XCE_API int xcecli_subscribe(xcecli_ctx_t ctx, uint64_t from_revision);
 XCE_API int xcecli_unsubscribe(xcecli_ctx_t ctx);
-XCE_API int xcecli_joblog_answer(xcecli_ctx_t ctx, const xce_log_chunk_t* chunk);  /* a worker's answer to LOG_QUERY; fire and forget */
+XCE_API int xcecli_joblog_answer(
+    xcecli_ctx_t ctx,
+    const xce_log_chunk_t* chunk); /* a worker's answer to LOG_QUERY; fire and forget */
 
-/* ---- fire and forget: no reply; reconnect only a connection known to be dead; 0 means handed to the connection --- */
+/* ---- fire and forget: no reply; reconnect only a connection known to be dead; 0 means handed to
+ * the connection --- */
 
-XCE_API int xcecli_notify(xcecli_ctx_t ctx, uint64_t instance, const xce_report_t* reports, size_t n); /* kinds as set */
+XCE_API int xcecli_notify(xcecli_ctx_t ctx, uint64_t instance, const xce_report_t* reports,
+                          size_t n); /* kinds as set */
 XCE_API int xcecli_notify_jobstart(xcecli_ctx_t ctx, uint64_t instance, const xce_report_t* report);
-XCE_API int xcecli_notify_jobfinish(xcecli_ctx_t ctx, uint64_t instance, const xce_report_t* report);
+XCE_API int xcecli_notify_jobfinish(xcecli_ctx_t ctx, uint64_t instance,
+                                    const xce_report_t* report);
 XCE_API int xcecli_notify_jobfail(xcecli_ctx_t ctx, uint64_t instance, const xce_report_t* report);
 XCE_API int xcecli_notify_jobstop(xcecli_ctx_t ctx, uint64_t instance, const xce_report_t* report);
 XCE_API int xcecli_notify_jobchkpt(xcecli_ctx_t ctx, uint64_t instance, const xce_report_t* report);

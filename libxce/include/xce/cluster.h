@@ -1,4 +1,5 @@
-/* Candidate lists: the one syntax `[name=]host:port[,...]` for every daemon and tool (A1.5, A6.1). Pure, no sockets. */
+/* Candidate lists: the one syntax `[name=]host:port[,...]` for every daemon and tool (A1.5, A6.1).
+ * Pure, no sockets. */
 #ifndef XCE_CLUSTER_H_
 #define XCE_CLUSTER_H_
 
@@ -10,7 +11,7 @@ extern "C" {
 #endif
 
 typedef struct {
-  char name[64];                    /* "" when none was given; a controller's peers name their node id here */
+  char name[64]; /* "" when none was given; a controller's peers name their node id here */
   char host[XCE_MAXHOSTNAME_LEN];
   uint16_t port;
 } xce_candidate_t;
@@ -20,15 +21,16 @@ typedef struct {
   xce_candidate_t candidates[MAX_HA_CANDIDATES];
 } xce_cluster_config_t;
 
-/* Parses `[name=]host:port[,...]` ([v6]:port for IPv6 addresses). 0, or -EINVAL with a message in err (may be NULL) that names the
- * offending entry and what is wrong with it. */
+/* Parses `[name=]host:port[,...]` ([v6]:port for IPv6 addresses). 0, or -EINVAL with a message in
+ * err (may be NULL) that names the offending entry and what is wrong with it. */
 int xce_parse_peers(const char* text, xce_cluster_config_t* out, char* err, size_t err_len);
 
 /* Checks counts, ports, names and duplicates. 0, or -EINVAL with a message in err. */
 int xce_cluster_config_validate(const xce_cluster_config_t* cfg, char* err, size_t err_len);
 
-/* Copies the candidates, in order, into out's masters; never more than N_MAX_MASTERS (a longer list is cut with a WARN log line).
- * Leaves every other field of out alone. cfg must have passed xce_cluster_config_validate. 0, or -EINVAL (A1.1-A1.7). */
+/* Copies the candidates, in order, into out's masters; never more than N_MAX_MASTERS (a longer list
+ * is cut with a WARN log line). Leaves every other field of out alone. cfg must have passed
+ * xce_cluster_config_validate. 0, or -EINVAL (A1.1-A1.7). */
 int xce_cluster_config_to_client_config(const xce_cluster_config_t* cfg, xce_client_config_t* out);
 
 #ifdef __cplusplus

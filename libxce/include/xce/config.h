@@ -4,12 +4,12 @@
 
 #include <stdint.h>
 
-#define MAX_HA_CANDIDATES 4        /* controllers in a candidate list */
-#define XCE_MAXHOSTNAME_LEN 256    /* bytes, with the final NUL */
-#define XCE_DEFAULT_PORT 9990      /* controllers: clients and peers */
+#define MAX_HA_CANDIDATES 4     /* controllers in a candidate list */
+#define XCE_MAXHOSTNAME_LEN 256 /* bytes, with the final NUL */
+#define XCE_DEFAULT_PORT 9990   /* controllers: clients and peers */
 #define XCE_DEFAULT_HOST "localhost"
 #define XCE_DEFAULT_CALL_DEADLINE_MS 120000
-#define XCE_DEDUP_WINDOW 1024      /* writes of one client that may be unanswered at once */
+#define XCE_DEDUP_WINDOW 1024 /* writes of one client that may be unanswered at once */
 #define XCE_MAX_SCRIPT_BYTES (1024 * 1024)
 
 #endif /* XCE_CONFIG_H_ */
