@@ -110,6 +110,42 @@ TEST(Client, ExhaustionIsNotReady) {
   EXPECT_TRUE(log.has(XCE_LOG_WARN, "4 attempts"));
 }
 
+TEST(Client, ClusterStatusNeedsNoPrimary) {  // L1.1; docs/semantics.md
+  const auto standby = [](int refusal, uint64_t node) {
+    return [=](const Seen& s) {
+      Answer a;
+      a.node_id = node;
+      a.term = 90 + node;  // of a node that does not serve: counts for nothing
+      if (s.which != Which::CLUSTER_STATUS && s.which != Which::CLUSTER_CONF) a.status = refusal;
+      return a;
+    };
+  };
+  DeadPort gone;
+  MockMaster one(standby(E_XCE_NOMASTER, 2)), two(standby(E_XCE_NOT_READY, 3));
+  Client client({gone.port(), one.port(), two.port()}, 2000, 0);
+  EXPECT_EQ(xcecli_start(client), -E_XCE_NOT_READY);
+  xce_cluster_status_t* status = nullptr;
+  ASSERT_EQ(xcecli_clusterstatus(client, &status), 0) << error().message;
+  EXPECT_STREQ(status->role, "follower");
+  EXPECT_TRUE(status->node_id == 2 || status->node_id == 3);
+  xce_free_cluster_status(status);
+  ASSERT_EQ(xcecli_clusterconf(client, &status), 0) << error().message;
+  EXPECT_EQ(status->heartbeat_ms, 30u);
+  xce_free_cluster_status(status);
+  EXPECT_EQ(client.list(), -E_XCE_NOT_READY) << "all other operations do need one";
+  EXPECT_EQ(xcecli_generation(client), 0u) << "a visit is no connection to a primary";
+}
+
+TEST(Client, ClusterStatusOfAClusterThatIsGoneIsNotReady) {
+  DeadPort a, b;
+  Client client({a.port(), b.port()}, 2000, 0);
+  xcecli_start(client);
+  xce_cluster_status_t* status = nullptr;
+  EXPECT_EQ(xcecli_clusterstatus(client, &status), -E_XCE_NOT_READY);
+  EXPECT_EQ(status, nullptr);
+  EXPECT_NE(std::strstr(error().trail, "ECONNREFUSED"), nullptr) << error().trail;
+}
+
 TEST(Client, AllRefusedIsNotReadyToo) {
   DeadPort a, b;
   Client client({a.port(), b.port()}, 5000, 2);
@@ -179,6 +215,7 @@ TEST(Client, DuplicateOfAResentSubmissionIsItsSuccess) {
     xce_submitted_t out = {};
     EXPECT_EQ(client.submit(&out, "key"), same_body ? 0 : -E_XCE_DUP_JOB);
     EXPECT_EQ(out.job_id, same_body ? 42u : 0u);
+    EXPECT_EQ(error().same_body, same_body);
   }
 }
 

@@ -47,7 +47,8 @@ struct Operation {
   // 0.
   std::function<int(wire::Reply::Reader)> accept;
   bool stale_ok = false;
-  uint64_t op_seq = 0;  // of a write; set by run() before it calls encode
+  bool any_node = false;  // a read that each controller answers for itself, primary or not
+  uint64_t op_seq = 0;    // of a write; set by run() before it calls encode
   // Results.
   bool maybe_applied = false;  // an earlier attempt of this write may have been applied
   xce_submitted_t dup = {};    // of E_XCE_DUP_JOB: the job of that key; existing: of the same body
@@ -93,6 +94,10 @@ class Context {
   int check_usable();
   int run_with_reply(Operation* op, Frame* frame);
   int run_fire_and_forget(Operation* op, Frame* frame);
+  int run_anywhere(Operation* op, Frame* frame);
+  bool visit(Operation* op, Frame* frame, const std::vector<Target>& targets, int* result);
+  bool take_visit(Operation* op, Frame* frame, const Target& target, const Words& words,
+                  int* result);
   // Sends on `link` and waits: true with *result when the call is over.
   bool attempt(Operation* op, Frame* frame, const Link& link, int* result);
   bool on_answer(Operation* op, Frame* frame, const Link& link, const Words& words, int* result);

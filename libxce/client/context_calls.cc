@@ -42,6 +42,7 @@ int Context::run(Operation* op) {
       frame.begin(passes_, attempts_);
     }
     rc = op->category == Category::kFireAndForget ? run_fire_and_forget(op, &frame)
+         : op->any_node                           ? run_anywhere(op, &frame)
                                                   : run_with_reply(op, &frame);
   } else if (rc == -EINVAL) {
     frame.message = "the context was not started: call xcecli_start first";
@@ -182,6 +183,7 @@ bool Context::on_answer(Operation* op, Frame* frame, const Link& link, const Wor
     o.status = reply.getStatus();
     o.term = reply.getTerm();
     o.cluster_id = reply.getClusterId();
+    if (op->any_node) o.term = o.cluster_id = 0;  // it need not be a primary's: no fence
     message = reply.getMessage().cStr();
     reply_outcome = reply.getOutcome();
     const std::string host = reply.getRedirectHost().cStr();
@@ -310,6 +312,7 @@ int Context::finish_locked(const Operation& op, Frame* frame, int result) {
   if (frame->reply_outcome == 2) e->outcome = XCE_OUTCOME_MAYBE;
   if (frame->reply_outcome == 3) e->outcome = XCE_APPLIED;
   e->job_id = op.dup.job_id;
+  e->same_body = op.dup.existing;
   std::string trail;
   const size_t shown = std::min<size_t>(trail_.size(), failed);
   for (size_t i = trail_.size() - shown; i < trail_.size(); ++i)

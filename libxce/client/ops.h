@@ -31,6 +31,15 @@ inline int call(xcecli_ctx_t ctx, Category category, Encode encode, Accept accep
 inline int read(xcecli_ctx_t ctx, Encode encode, Accept accept, bool stale_ok = false) {
   return call(ctx, Category::kRead, std::move(encode), std::move(accept), stale_ok);
 }
+// A read that each controller answers for itself.
+inline int ask_any(xcecli_ctx_t ctx, Encode encode, Accept accept) {
+  if (ctx == nullptr) return -EINVAL;
+  Operation op;
+  op.encode = std::move(encode);
+  op.accept = std::move(accept);
+  op.any_node = true;
+  return ctx->run(&op);
+}
 inline int write(xcecli_ctx_t ctx, Encode encode, Accept accept = {}) {
   return call(ctx, Category::kWrite, std::move(encode), std::move(accept));
 }

@@ -226,14 +226,14 @@ int xcecli_resval(xcecli_ctx_t ctx, const char* name, uint32_t* out) {
 int xcecli_clusterconf(xcecli_ctx_t ctx, xce_cluster_status_t** out) {
   if (out == nullptr) return -EINVAL;
   *out = nullptr;
-  return read(
+  return ask_any(
       ctx, [](Op op) { op.setClusterConf(); }, [&](Reply r) { return accept_conf(r, out); });
 }
 
 int xcecli_clusterstatus(xcecli_ctx_t ctx, xce_cluster_status_t** out) {
   if (out == nullptr) return -EINVAL;
   *out = nullptr;
-  return read(
+  return ask_any(
       ctx, [](Op op) { op.setClusterStatus(); }, [&](Reply r) { return accept_status(r, out); });
 }
 

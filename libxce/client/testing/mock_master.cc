@@ -65,6 +65,27 @@ void fill_body(wire::Op::Which which, const Answer& a, wire::Body::Builder body)
       page.setTotal(1);
       break;
     }
+    case wire::Op::CLUSTER_STATUS: {
+      auto status = body.initCluster();
+      status.setNodeId(a.node_id);
+      status.setRole("follower");
+      break;
+    }
+    case wire::Op::CLUSTER_CONF: body.initConf().setHeartbeatMs(30); break;
+    case wire::Op::JOB_HIST: body.initJobs(); break;
+    case wire::Op::WORKER_LIST: body.initHosts(1)[0].initAttrs().setName("mock"); break;
+    case wire::Op::QUEUE_LIST: body.initQueues(1)[0].setName("mock"); break;
+    case wire::Op::USER_LIST: body.initUsers(1)[0].setName("mock"); break;
+    case wire::Op::RES_LIST:
+    case wire::Op::RES_VAL: {
+      auto gres = body.initGres(1)[0];
+      gres.setName("gpu");
+      gres.setCount(4);
+      break;
+    }
+    case wire::Op::JOB_LOG: body.initLog().setData(kj::StringPtr("mock").asBytes()); break;
+    case wire::Op::JOB_DISPATCH: body.initDispatched(a.dispatched); break;
+    case wire::Op::SCHED_ADMIN: body.setText("mock"); break;
     case wire::Op::JOIN: body.initJoined().setRevision(a.applied); break;
     case wire::Op::JOB_CTRL: body.setAffected(1); break;
     default: break;

@@ -116,6 +116,7 @@ typedef struct {
   xce_outcome_t outcome; /* of the write */
   int attempts;
   uint64_t job_id;   /* of -E_XCE_DUP_JOB */
+  bool same_body;    /* of -E_XCE_DUP_JOB: that job was submitted with the same body */
   char message[512]; /* for people */
   char trail[1024];  /* attempts: endpoint, class, milliseconds */
 } xce_error_t;
@@ -136,6 +137,8 @@ XCE_API int xcecli_queuelist(xcecli_ctx_t ctx, xce_queue_t** out, size_t* n);
 XCE_API int xcecli_userlist(xcecli_ctx_t ctx, xce_user_t** out, size_t* n);
 XCE_API int xcecli_reslist(xcecli_ctx_t ctx, xce_gres_t** out, size_t* n);
 XCE_API int xcecli_resval(xcecli_ctx_t ctx, const char* name, uint32_t* out);
+/* The next two are each controller's own view: the primary answers when one serves, else the first
+ * controller that can be reached (node_id, role and ready say who and what it is). */
 XCE_API int xcecli_clusterconf(xcecli_ctx_t ctx, xce_cluster_status_t** out);
 XCE_API int xcecli_clusterstatus(xcecli_ctx_t ctx, xce_cluster_status_t** out);
 XCE_API int xcecli_joblog(xcecli_ctx_t ctx, uint64_t id, xce_stream_t stream, uint64_t offset,

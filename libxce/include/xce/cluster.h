@@ -23,15 +23,16 @@ typedef struct {
 
 /* Parses `[name=]host:port[,...]` ([v6]:port for IPv6 addresses). 0, or -EINVAL with a message in
  * err (may be NULL) that names the offending entry and what is wrong with it. */
-int xce_parse_peers(const char* text, xce_cluster_config_t* out, char* err, size_t err_len);
+XCE_API int xce_parse_peers(const char* text, xce_cluster_config_t* out, char* err, size_t err_len);
 
 /* Checks counts, ports, names and duplicates. 0, or -EINVAL with a message in err. */
-int xce_cluster_config_validate(const xce_cluster_config_t* cfg, char* err, size_t err_len);
+XCE_API int xce_cluster_config_validate(const xce_cluster_config_t* cfg, char* err, size_t err_len);
 
 /* Copies the candidates, in order, into out's masters; never more than N_MAX_MASTERS (a longer list
  * is cut with a WARN log line). Leaves every other field of out alone. cfg must have passed
  * xce_cluster_config_validate. 0, or -EINVAL (A1.1-A1.7). */
-int xce_cluster_config_to_client_config(const xce_cluster_config_t* cfg, xce_client_config_t* out);
+XCE_API int xce_cluster_config_to_client_config(const xce_cluster_config_t* cfg,
+                                                xce_client_config_t* out);
 
 #ifdef __cplusplus
 }

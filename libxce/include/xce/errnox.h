@@ -9,8 +9,7 @@
 #define E_XCE_STANDBY 2003  /* lost the primary role before proposing: not applied */
 #define E_XCE_NOT_READY \
   2004 /* the cluster has no primary now (starting, electing, majority lost) */
-#define E_XCE_OUTCOME_UNKNOWN 2005 /* may or may not have been applied; ask before doing it again \
-                                    */
+#define E_XCE_OUTCOME_UNKNOWN 2005 /* may or may not have been applied: ask before redoing it */
 #define E_XCE_DUP_JOB 2006         /* a job with this submit key exists; its id is in the reply */
 #define E_XCE_AUTH 2007            /* who you are could not be established */
 #define E_XCE_PERM 2008            /* you may not do this */
