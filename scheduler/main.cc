@@ -23,6 +23,7 @@
 #include "scheduler/pipeline/pipeline.h"
 #include "scheduler/pipeline/reach.h"
 #include "scheduler/pipeline/xce_port.h"
+#include "scheduler/sim/command.h"
 
 namespace {
 
@@ -35,6 +36,10 @@ struct Flags {
   std::string log_level = "info";
   int start_timeout_s = 0;
   bool exit_if_unreachable = false;
+  std::string backfill = "easy";
+  int64_t fair_share_half_life_s = 0;
+  xce::sched::SimFlags sim;
+  xce::sched::GenerateOptions generate;
 };
 
 int64_t wall_ms() {
@@ -155,7 +160,10 @@ int run(const Flags& flags) {
   if (!make_config(flags, &config)) return 2;
   xce_set_log_callback(&log_of_library, nullptr);
   xce::sched::XcePort port;
-  xce::sched::Pipeline pipeline(&port, xce::sched::PipelineOptions(), &wall_ms, &log_line);
+  xce::sched::PipelineOptions options;
+  options.round.backfill = *xce::sched::parse_policy(flags.backfill);
+  options.fair_share_half_life_ms = flags.fair_share_half_life_s * 1000;
+  xce::sched::Pipeline pipeline(&port, options, &wall_ms, &log_line);
   int rc = port.open(config, &pipeline);
   if (rc < 0) {
     spdlog::error("cannot start: {}", xce_strerror(rc));
@@ -177,6 +185,35 @@ int run(const Flags& flags) {
   return gave_up ? 1 : 0;
 }
 
+// The simulator's: no cluster is needed.
+void add_sim_flags(CLI::App* app, Flags* flags) {
+  const char* group = "Simulation";
+  flags->sim.policy = {"fcfs", "easy", "conservative"};
+  CLI::Option* sim =
+      app->add_option("--sim", flags->sim.trace,
+                      "run this trace (Standard Workload Format) through the policy, print waits, "
+                      "slowdowns and utilization, and exit")
+          ->group(group);
+  app->add_option("--policy", flags->sim.policy, "policies to compare: fcfs, easy, conservative")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"fcfs", "easy", "conservative"}))
+      ->capture_default_str()
+      ->needs(sim)
+      ->group(group);
+  app->add_option("--cpus", flags->sim.cpus, "processors, instead of what the trace's header says")
+      ->check(CLI::Range(1u, 1'000'000'000u))
+      ->group(group);
+  app->add_flag("--json", flags->sim.json, "print JSON")->needs(sim)->group(group);
+  app->add_option("--sim-generate", flags->generate.jobs,
+                  "print a made-up trace of so many jobs, and exit")
+      ->check(CLI::Range(1, 10'000'000))
+      ->excludes(sim)
+      ->group(group);
+  app->add_option("--seed", flags->generate.seed, "of the made-up trace")
+      ->capture_default_str()
+      ->group(group);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -196,6 +233,18 @@ int main(int argc, char** argv) {
                  "give up when not joined by then; 0: wait for ever")
       ->check(CLI::Range(0, 86'400))
       ->capture_default_str();
+  app.add_option(
+         "--backfill", flags.backfill,
+         "what may start while the first job in line waits: none, easy (what does not delay "
+         "it), conservative (what delays nobody before it)")
+      ->check(CLI::IsMember({"none", "easy", "conservative"}))
+      ->capture_default_str();
+  app.add_option("--fair-share-half-life-s", flags.fair_share_half_life_s,
+                 "among jobs of one priority, users who used less go first; usage halves in this "
+                 "time (a week: 604800); 0: first come, first served")
+      ->check(CLI::Range(int64_t{0}, int64_t{3'153'600'000}))
+      ->capture_default_str();
+  add_sim_flags(&app, &flags);
   app.add_option("--log-level", flags.log_level, "trace, debug, info, warn, error or off")
       ->capture_default_str();
   try {
@@ -205,6 +254,14 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     fprintf(stderr, "xce_scheduler: %s\nTry xce_scheduler --help.\n", e.what());
     return 2;
+  }
+  if (!flags.sim.trace.empty()) {
+    flags.sim.fair_share_half_life_s = flags.fair_share_half_life_s;
+    return xce::sched::run_sim(flags.sim);
+  }
+  if (app.count("--sim-generate") > 0) {
+    if (flags.sim.cpus > 0) flags.generate.cpus = flags.sim.cpus;
+    return xce::sched::run_generate(flags.generate);
   }
   if (flags.exit_if_unreachable && flags.start_timeout_s == 0)
     flags.start_timeout_s = kUnreachableAfterS;

@@ -119,4 +119,16 @@ TEST(Startup, GivesUpWhenAskedTo) {
   EXPECT_THAT(scheduler.said(), HasSubstr("a=" + one.address + ",b=" + two.address));
 }
 
+TEST(Sim, SaysWhatIsWrongWithAFile) {
+  Program missing({"--sim", "/nonexistent.swf"});
+  EXPECT_EQ(missing.wait(), 1);
+  EXPECT_THAT(missing.said(), HasSubstr("cannot read /nonexistent.swf: No such file"));
+  Program no_trace({"--sim", "scheduler/xce_scheduler"});
+  EXPECT_EQ(no_trace.wait(), 1);
+  EXPECT_THAT(no_trace.said(), HasSubstr("scheduler/xce_scheduler line 1:"));
+  Program no_policy({"--sim", "x", "--policy", "fifo"});
+  EXPECT_EQ(no_policy.wait(), 2);
+  EXPECT_THAT(no_policy.said(), HasSubstr("fifo not in {fcfs,easy,conservative}"));
+}
+
 }  // namespace

@@ -31,7 +31,9 @@ Pipeline::Pipeline(ControllerPort* port, const PipelineOptions& options, Publish
       decisions_(options.decisions_capacity),
       publisher_(
           port, &membership_, &shared_, &decisions_, options.publisher, now_ms,
-          [this] { replan(); }, log) {}
+          [this] { replan(); }, log) {
+  shared_.view.set_fair_share(options_.fair_share_half_life_ms);
+}
 
 Pipeline::~Pipeline() { stop(); }
 

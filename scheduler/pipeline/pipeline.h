@@ -36,6 +36,7 @@ struct PipelineOptions {
   int reasons_every_ms = 200;  // between commands of reasons
   int takeover_ms =
       5000;  // a standby takes over when a job that could start has not been started for so long
+  int64_t fair_share_half_life_ms = 0;  // 0: no fair share
   RoundLimits round;
   ReasonLimits reasons;
   PublisherOptions publisher;

@@ -4,43 +4,15 @@
 #include <tuple>
 #include <vector>
 
+#include "scheduler/policy/host_profile.h"
+
 namespace xce::sched {
 namespace {
 
-constexpr int64_t kNever = INT64_MAX;
-
-// A hold's end as planning sees it: an overdue job is about to be stopped.
-int64_t planned_end(const Hold& hold, int64_t now_ms) {
-  return hold.ends_ms == 0 ? kNever : std::max(hold.ends_ms, now_ms + 1);
-}
-
-// When the host can take the need, as its jobs end one after the other.
-int64_t earliest(const HostSlot& host, const Need& need, int64_t now_ms) {
-  if (host.fits_now(need)) return now_ms;
-  std::vector<int64_t> ends;
-  for (const auto& [job, hold] : host.holds) ends.push_back(planned_end(hold, now_ms));
-  std::sort(ends.begin(), ends.end());
-  for (const int64_t end : ends) {
-    if (end == kNever) return kNever;
-    Amounts left = host.total;
-    bool idle = true;
-    for (const auto& [job, hold] : host.holds) {
-      if (planned_end(hold, now_ms) <= end) continue;
-      left.take(hold.alloc);
-      if (hold.exclusive) left.cpus = 0;
-      idle = false;
-    }
-    if ((idle || !need.exclusive) && left.fits(need)) return end;
-  }
-  return kNever;
-}
-
-Amounts spare_at(const HostSlot& host, const Need& need, int64_t starts_ms, int64_t now_ms) {
+// What the host has beyond the need at that time.
+Amounts spare_at(const HostProfile& profile, const Need& need, int64_t starts_ms) {
   if (need.exclusive || starts_ms == kNever) return Amounts{};
-  Amounts left = host.total;
-  for (const auto& [job, hold] : host.holds) {
-    if (planned_end(hold, now_ms) > starts_ms) left.take(hold.alloc);
-  }
+  Amounts left = profile.free_at(starts_ms);
   left.take(need);
   return left;
 }
@@ -49,12 +21,15 @@ Amounts spare_at(const HostSlot& host, const Need& need, int64_t starts_ms, int6
 
 bool Reservation::make(const HostPool& pool, JobId job, const Need& need, uint32_t nodes,
                        int64_t now_ms) {
-  using Candidate = std::tuple<int64_t, uint32_t, std::string>;  // earliest, cpus to be freed, name
+  using Candidate = std::tuple<int64_t, uint32_t, size_t>;  // earliest, cpus to be freed, place
   std::vector<Candidate> candidates;
+  std::vector<HostProfile> profiles;
   for (const auto& [name, host] : pool.hosts()) {
     if (!host.usable() || !host.total.fits(need)) continue;
     const uint32_t short_of = need.cpus > host.free.cpus ? need.cpus - host.free.cpus : 0;
-    candidates.emplace_back(earliest(host, need, now_ms), short_of, name);
+    profiles.emplace_back(host, now_ms);
+    candidates.emplace_back(profiles.back().earliest(need, now_ms, kNever), short_of,
+                            profiles.size() - 1);
   }
   if (candidates.size() < nodes) return false;
   std::partial_sort(candidates.begin(), candidates.begin() + nodes, candidates.end());
@@ -62,8 +37,8 @@ bool Reservation::make(const HostPool& pool, JobId job, const Need& need, uint32
   job_ = job;
   starts_ms_ = starts_ms == kNever ? 0 : starts_ms;
   for (uint32_t i = 0; i < nodes; ++i) {
-    const HostSlot& host = pool.hosts().find(std::get<2>(candidates[i]))->second;
-    spare_[host.name] = spare_at(host, need, starts_ms, now_ms);
+    const HostProfile& profile = profiles[std::get<2>(candidates[i])];
+    spare_[profile.host().name] = spare_at(profile, need, starts_ms);
   }
   return true;
 }

@@ -11,6 +11,13 @@
 
 namespace xce::sched {
 
+// What may happen while the first job in line waits for hosts.
+enum class Backfill : uint8_t {
+  kNone,          // nothing: strictly first come, first served
+  kEasy,          // jobs start that do not delay the first in line
+  kConservative,  // jobs start that delay none of those before them (plan.h)
+};
+
 // The hosts set aside for the first job in line, and until when others may use them.
 class Reservation {
  public:

@@ -29,9 +29,8 @@ void JobIndex::add(const ClassKey& key, JobId id) {
   const JobId old_head = cls.waiting.empty() ? 0 : *cls.waiting.begin();
   if (!cls.waiting.insert(id).second) return;
   ++size_;
-  ++waiting_[key.queue];
   if (!fresh && old_head < id) return;
-  auto& heads = heads_[key.queue];
+  auto& heads = heads_[line_of(key)];
   if (!fresh) heads.erase(Position{key.negated_priority, old_head});
   heads[Position{key.negated_priority, id}] = &cls;
 }
@@ -43,10 +42,8 @@ void JobIndex::remove(const ClassKey& key, JobId id) {
   const bool was_head = !cls.waiting.empty() && *cls.waiting.begin() == id;
   if (cls.waiting.erase(id) == 0) return;
   --size_;
-  auto count = waiting_.find(key.queue);
-  if (--count->second == 0) waiting_.erase(count);
   if (!was_head) return;
-  auto heads = heads_.find(key.queue);
+  auto heads = heads_.find(line_of(key));
   heads->second.erase(Position{key.negated_priority, id});
   if (!cls.waiting.empty()) {
     heads->second[Position{key.negated_priority, *cls.waiting.begin()}] = &cls;
@@ -56,8 +53,8 @@ void JobIndex::remove(const ClassKey& key, JobId id) {
   classes_.erase(it);
 }
 
-const JobClass* JobIndex::next(NameId queue, Position* from) const {
-  auto heads = heads_.find(queue);
+const JobClass* JobIndex::next(const Line& line, Position* from) const {
+  auto heads = heads_.find(line);
   if (heads == heads_.end()) return nullptr;
   auto it = heads->second.upper_bound(*from);
   if (it == heads->second.end()) return nullptr;

@@ -14,11 +14,10 @@
 
 #include "absl/container/btree_set.h"
 #include "libxce/model/job.h"
+#include "scheduler/policy/fair_share.h"
 #include "scheduler/policy/host_pool.h"
 
 namespace xce::sched {
-
-using NameId = uint32_t;  // of an interned name
 
 struct ClassKey {
   NameId queue = 0;
@@ -46,23 +45,38 @@ struct Position {
   }
 };
 
+// Classes that are served in the order of their heads. A line is a queue, or with fair share what
+// one user has in a queue.
+struct Line {
+  NameId queue = 0;
+  NameId user = 0;  // 0 without fair share
+  friend bool operator<(const Line& a, const Line& b) {
+    return std::tie(a.queue, a.user) < std::tie(b.queue, b.user);
+  }
+};
+
 class JobIndex {
  public:
+  // Each user's jobs in a line of their own. Only while empty.
+  void set_by_user() { by_user_ = true; }
   void add(const ClassKey& key, JobId id);
   void remove(const ClassKey& key, JobId id);
-  // The class with the first head after `from` in this queue, or null. Moves `from` to that head.
+  // The class with the first head after `from` in this line, or null. Moves `from` to that head.
   // Since a class whose head has started has its next head after it, the same call serves after a
   // start and after a refusal.
-  const JobClass* next(NameId queue, Position* from) const;
-  // Queues that have waiting jobs.
-  const std::map<NameId, size_t>& waiting() const { return waiting_; }
+  const JobClass* next(const Line& line, Position* from) const;
+  using Heads = std::map<Position, const JobClass*>;
+  // Lines that have waiting jobs.
+  const std::map<Line, Heads>& lines() const { return heads_; }
   size_t size() const { return size_; }
 
  private:
+  Line line_of(const ClassKey& key) const { return Line{key.queue, by_user_ ? key.user : 0}; }
+
   std::map<ClassKey, JobClass> classes_;
-  std::map<NameId, std::map<Position, const JobClass*>> heads_;
-  std::map<NameId, size_t> waiting_;
+  std::map<Line, Heads> heads_;
   size_t size_ = 0;
+  bool by_user_ = false;
 };
 
 }  // namespace xce::sched

@@ -176,7 +176,7 @@ class Pass {
   }
 
   void in_line() {
-    ClassWalk walk(view_);
+    ClassWalk walk(view_, now_ms_);
     JobId first_in_line = 0;
     size_t jobs = 0;
     while (jobs < limits_.max_jobs) {

@@ -1,13 +1,18 @@
 // One round of scheduling: which waiting jobs start now, and where. PURE; the time is passed in.
 //
-// Order: queue priority, then job priority, then id. First come, first served: a job that must wait
-// for hosts gets a reservation, and jobs after it start only where they do not delay it
-// (backfill.h). Jobs that wait for a limit (of queue, user, array) hold up nobody.
+// Order: queue priority, then job priority, then fair share if it is on (who used less goes first),
+// then id. First come, first served: a job that must wait for hosts gets a reservation, and jobs
+// after it start only where they do not delay it (backfill.h, plan.h). Jobs that wait for a limit
+// (of queue, user, array) hold up nobody.
 #ifndef XCE_SCHEDULER_POLICY_ROUND_H_
 #define XCE_SCHEDULER_POLICY_ROUND_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <queue>
+#include <set>
+#include <tuple>
 #include <vector>
 
 #include "libxce/model/command.h"
@@ -19,6 +24,8 @@ namespace xce::sched {
 struct RoundLimits {
   size_t max_dispatches = 256;  // what one command may carry
   size_t max_tries = 1000;      // kinds of jobs that may fail to fit before the round ends
+  Backfill backfill = Backfill::kEasy;
+  size_t max_reservations = 100;  // of conservative backfill; jobs further behind have none
 };
 
 struct RoundResult {
@@ -37,22 +44,48 @@ JobId first_startable(const View& view);
 // Walks over all kinds of ready jobs in scheduling order.
 class ClassWalk {
  public:
-  explicit ClassWalk(const View& view);
-  // The next class, or null at the end. Its head is the next job in order.
+  explicit ClassWalk(const View& view, int64_t now_ms = 0);
+  // The next class, or null at the end. Its job id() is the next in order.
   const JobClass* next();
+  JobId id() const { return last_.id; }
+  // Whether id() is not the first of its class, all of whom wait (see follow).
+  bool is_follower() const { return last_.follower; }
   // Leaves out the rest of the queue of the last class.
-  void drop_queue();
+  void drop_queue() { dropped_.insert(last_.cls->key->queue); }
+  // The last job does not start: the one after it in its class comes in its turn, too.
+  void follow();
+  // The last job starts with so many cpus: with fair share this counts at once against its user.
+  void charge(uint32_t cpus);
 
  private:
-  struct Cursor {
-    NameId queue = 0;
-    int64_t negated_priority = 0;  // of the queue
-    Position at;
-    bool done = false;
+  struct Turn {
+    int64_t negated_queue_priority = 0;
+    int64_t negated_priority = 0;
+    double usage = 0;
+    JobId id = 0;
+    size_t cursor = 0;
+    const JobClass* cls = nullptr;
+    bool follower = false;
+    friend bool operator>(const Turn& a, const Turn& b) {
+      return std::tie(a.negated_queue_priority, a.negated_priority, a.usage, a.id) >
+             std::tie(b.negated_queue_priority, b.negated_priority, b.usage, b.id);
+    }
   };
+  struct Cursor {
+    Line line;
+    int64_t negated_queue_priority = 0;
+    Position at;
+  };
+  void advance(size_t cursor);
+  double usage_of(NameId user) const;
+
   const View& view_;
-  std::vector<Cursor> cursors_;  // by queue priority, then name
-  size_t last_ = 0;
+  const int64_t now_ms_;
+  std::vector<Cursor> cursors_;
+  std::priority_queue<Turn, std::vector<Turn>, std::greater<>> turns_;
+  std::set<NameId> dropped_;
+  std::map<NameId, double> charged_;  // cpu-seconds
+  Turn last_;
 };
 
 // What keeps a class from starting whatever hosts are free.

@@ -37,6 +37,16 @@ uint64_t stable_hash(const std::string& text) {
   return hash == 0 ? 1 : hash;
 }
 
+void View::set_fair_share(int64_t half_life_ms) {
+  fair_share_ = FairShare(half_life_ms);
+  if (fair_share_.on()) ready_.set_by_user();
+}
+
+double View::usage_of(const std::string& user, int64_t now_ms) const {
+  auto it = name_ids_.find(user);
+  return it == name_ids_.end() ? 0 : fair_share_.usage(it->second, now_ms);
+}
+
 NameId View::intern(const std::string& name) {
   auto [it, fresh] = name_ids_.try_emplace(name, static_cast<NameId>(names_.size()));
   if (fresh) names_.push_back(name);
@@ -94,6 +104,7 @@ void View::put_job(const Job& job) {
     fate.known = true;
     fate.started = job.starts > 0;
     fate.state = job.state;
+    if (it != jobs_.end() && job.end_ms > 0) uncharge(&it->second, job.end_ms);
     ended(job.id, fate, job.modify_index);
     return;
   }
@@ -112,6 +123,7 @@ void View::put_job(const Job& job) {
   fill(&record, job);
   by_name_.insert({record.name_key, record.id});
   place(&record);
+  charge(&record);
   reconsider_dependents(job.id);
 }
 
@@ -131,6 +143,7 @@ void View::ended(JobId id, const JobFate& fate, Index modify_index) {
 void View::forget(JobId id) {
   auto it = jobs_.find(id);
   if (it == jobs_.end()) return;
+  uncharge(&it->second, now_ms_);
   unplace(&it->second);
   const uint64_t name_key = it->second.name_key;
   by_name_.erase({name_key, id});
@@ -198,6 +211,7 @@ uint32_t View::start_locally(JobId id, std::vector<Alloc> allocs, int64_t now_ms
   record.planned->allocs = std::move(allocs);
   record.start_ms = now_ms;
   place(&record);
+  charge(&record);
   return record.planned->attempt;
 }
 
@@ -206,6 +220,7 @@ void View::roll_back(JobId id, uint32_t attempt, int64_t retry_ms) {
   if (it == jobs_.end() || !it->second.planned || it->second.planned->attempt != attempt) return;
   JobRecord& record = it->second;
   unplace(&record);
+  uncharge(&record, record.charged_from_ms);  // it never ran
   record.planned.reset();
   record.start_ms = 0;
   record.retry_ms = retry_ms;
@@ -237,6 +252,28 @@ void View::count(const JobRecord& record, int by) {
   add_to(&running_.of_queue, record.key.queue, by);
   add_to(&running_.of_user, std::make_pair(record.key.queue, record.key.user), by);
   if (record.key.limited_array != 0) add_to(&running_.of_array, record.key.limited_array, by);
+}
+
+// Fair share counts the job from its start, if it holds hosts, and no longer if it does not. Called
+// whenever the record changed; does nothing when that changed nothing.
+void View::charge(JobRecord* record) {
+  if (!fair_share_.on()) return;
+  if (record->place != Place::kHolding) return uncharge(record, now_ms_);
+  if (record->charged_cpus != 0 || record->start_ms == 0) return;
+  const std::vector<Alloc>* allocs = record->planned ? &record->planned->allocs
+                                     : record->extra ? &record->extra->allocs
+                                                     : nullptr;
+  if (allocs == nullptr) return;
+  for (const Alloc& alloc : *allocs) record->charged_cpus += alloc.cpus;
+  record->charged_from_ms = record->start_ms;
+  fair_share_.start(record->key.user, record->charged_cpus, record->charged_from_ms);
+}
+
+void View::uncharge(JobRecord* record, int64_t until_ms) {
+  if (record->charged_cpus == 0) return;
+  fair_share_.end(record->key.user, record->charged_cpus,
+                  std::max(until_ms, record->charged_from_ms));
+  record->charged_cpus = 0;
 }
 
 void View::hold(const JobRecord& record, const std::vector<Alloc>& allocs) {

@@ -22,6 +22,7 @@
 #include "libxce/model/host.h"
 #include "libxce/model/job.h"
 #include "scheduler/policy/dependencies.h"
+#include "scheduler/policy/fair_share.h"
 #include "scheduler/policy/host_pool.h"
 #include "scheduler/policy/job_index.h"
 
@@ -64,7 +65,9 @@ struct JobRecord {
   int64_t reason_ms = 0;
   int64_t submit_ms = 0;
   int64_t start_ms = 0;
-  int64_t retry_ms = 0;  // not before, after a refusal
+  int64_t retry_ms = 0;         // not before, after a refusal
+  int64_t charged_from_ms = 0;  // fair share counts it from then on, with charged_cpus
+  uint32_t charged_cpus = 0;    // 0: it does not
   Index modify_index = 0;
   struct Extra {  // what few jobs have
     std::vector<Dependency> dependencies;
@@ -88,6 +91,9 @@ struct Running {
 
 class View {
  public:
+  // Turns fair share on, with this half-life of usage. Before anything is heard.
+  void set_fair_share(int64_t half_life_ms);
+
   // ---- what is heard. Each is ignored when older than what is known.
   void put_job(const Job& job);
   void remove_job(JobId id, Index revision);
@@ -112,6 +118,8 @@ class View {
   // That attempt will not be: the job waits again, and is not tried before retry_ms (0: at once)
   // unless its record changes.
   void roll_back(JobId id, uint32_t attempt, int64_t retry_ms);
+  // The time that rounds go by; ends of which no time is known are taken to be then.
+  void set_now(int64_t now_ms) { now_ms_ = now_ms; }
   // Jobs whose retry time has come are ready again.
   void release_parked(int64_t now_ms);
   // These words were sent for the job.
@@ -127,6 +135,9 @@ class View {
   const std::string& name(NameId id) const { return names_[id]; }
   // Time limit of a job of this class in seconds; 0: none.
   uint32_t time_limit_s(const ClassKey& key) const;
+  const FairShare& fair_share() const { return fair_share_; }
+  // Decayed cpu-seconds of a user for fair share.
+  double usage_of(const std::string& user, int64_t now_ms) const;
   size_t jobs() const { return jobs_.size(); }
   size_t waiting() const { return ready_.size() + not_ready_; }
   size_t parked() const { return parked_.size(); }
@@ -145,6 +156,8 @@ class View {
   void hold(const JobRecord& record, const std::vector<Alloc>& allocs);
   void release(const JobRecord& record, const std::vector<Alloc>& allocs);
   void count(const JobRecord& record, int by);
+  void charge(JobRecord* record);
+  void uncharge(JobRecord* record, int64_t until_ms);
   void forget(JobId id);
   void ended(JobId id, const JobFate& fate, Index modify_index);
   void reconsider_dependents(JobId id);
@@ -160,12 +173,14 @@ class View {
   HostPool hosts_;
   JobIndex ready_;
   Running running_;
+  FairShare fair_share_;
   std::map<NameId, QueueRecord> queues_;
   std::set<std::pair<int64_t, JobId>> parked_;
   absl::btree_set<JobId> stale_reasons_, unexplained_, unasked_;
   std::map<std::string, NameId> name_ids_;
   std::vector<std::string> names_;
   size_t not_ready_ = 0;
+  int64_t now_ms_ = 0;
   uint32_t seen_ = 1;
   bool retaking_ = false;
 };
