@@ -58,14 +58,16 @@ if ((${#from_backports[@]})); then say "installing from backports: ${from_backpo
 
 go_bin=$(find_go)
 [ -n "$go_bin" ] || die "no Go >= 1.23 found after installation"
-if [ -f "$root/apiserver/go.mod" ]; then
-  stamp=$state/go-$(cat "$root/apiserver/go.mod" "$root/apiserver/go.sum" 2>/dev/null | sha256sum | cut -c1-16)
-  if [ ! -e "$stamp" ] || [ ! -d "$(GOTOOLCHAIN=local "$go_bin/go" env GOMODCACHE)" ]; then
-    say "downloading Go modules"
-    (cd "$root/apiserver" && GOTOOLCHAIN=local GOFLAGS=-mod=mod "$go_bin/go" mod download) || die "go mod download failed"
+modcache=$(GOTOOLCHAIN=local "$go_bin/go" env GOMODCACHE)
+while read -r module; do # the folder of each go.mod
+  grep -q '^require' "$module/go.mod" || continue
+  stamp=$state/go-$(cat "$module/go.mod" "$module/go.sum" 2>/dev/null | sha256sum | cut -c1-16)
+  if [ ! -e "$stamp" ] || [ ! -d "$modcache" ]; then
+    say "downloading Go modules of ${module#"$root/"}"
+    (cd "$module" && GOTOOLCHAIN=local GOFLAGS=-mod=mod "$go_bin/go" mod download) || die "go mod download failed in $module"
     touch "$stamp"
   fi
-fi
+done < <(find "$root" -name 'bazel-*' -prune -o -name node_modules -prune -o -name go.mod -printf '%h\n' | sort)
 if [ "${1:-}" = lint ] && [ ! -x "$state/bin/buildifier" ]; then
   say "building buildifier"
   GOTOOLCHAIN=local GOBIN=$state/bin "$go_bin/go" install github.com/bazelbuild/buildtools/buildifier@v0.0.0-20240918101019-be1c24cc9a44

@@ -40,6 +40,7 @@ absl::StatusOr<std::unique_ptr<Cluster>> Cluster::start(const ClusterOptions& op
   for (int i = 0; i < options.schedulers; ++i)
     cluster->schedulers_.push_back(std::make_unique<Process>());
   cluster->apiserver_ = std::make_unique<Process>();
+  if (absl::Status status = cluster->make_links(); !status.ok()) return status;
 
   for (int i = 0; i < options.controllers; ++i) {
     absl::Status status = cluster->start_controller(i);
@@ -62,6 +63,22 @@ absl::StatusOr<std::unique_ptr<Cluster>> Cluster::start(const ClusterOptions& op
   if (options.workers > 0 && !cluster->wait_hosts(options.workers, kStartLimit))
     return absl::DeadlineExceededError("the workers did not join\n" + cluster->log_tails());
   return cluster;
+}
+
+absl::Status Cluster::make_links() {
+  const int nodes = controllers();
+  dials_.resize(nodes);
+  if (!options_.links) return absl::OkStatus();
+  links_ = std::make_unique<Proxy>();
+  for (int from = 0; from < nodes; ++from)
+    for (int to = 0; to < nodes; ++to) {
+      if (from == to) continue;
+      const uint16_t port = links_->add_link(from, to, ports_[to]);
+      if (port == 0) return absl::UnavailableError("no port for a link between controllers");
+      dials_[from].push_back("--dial");
+      dials_[from].push_back(absl::StrCat(to + 1, "=127.0.0.1:", port));
+    }
+  return absl::OkStatus();
 }
 
 Cluster::~Cluster() {
@@ -106,6 +123,7 @@ absl::Status Cluster::start_controller(int node) {
   } else {
     argv.insert(argv.end(), {"--peers", absl::StrJoin(peers, ",")});
   }
+  argv.insert(argv.end(), dials_[node].begin(), dials_[node].end());
   argv.insert(argv.end(), options_.controller_args.begin(), options_.controller_args.end());
   return controllers_[node]->start(argv, absl::StrCat(dir_, "/logs/controller", node + 1, ".log"));
 }
@@ -143,6 +161,8 @@ int Cluster::primary() {
   const bool leads = std::string(status->role) == "leader" && status->ready;
   const int node = static_cast<int>(status->node_id) - 1;
   xce_free_cluster_status(status);
+  // Any controller tells its status; hello leads the connection on to the primary.
+  if (!leads) xcecli_hello(probe_->ctx(), nullptr);
   return leads ? node : -1;
 }
 

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "e2e/cluster/client.h"
 #include "e2e/cluster/process.h"
+#include "e2e/cluster/proxy.h"
 
 namespace xce::e2e {
 
@@ -22,6 +23,7 @@ struct ClusterOptions {
   int worker_cpus = 4;
   int worker_memory_mb = 4096;
   std::vector<std::string> controller_args;
+  bool links = false;     // controllers dial one another through links()
   std::string dir;        // "": a fresh temporary one
   bool keep_dir = false;  // leave it (logs) at the end
 };
@@ -48,6 +50,7 @@ class Cluster {
   Process& worker(int i) { return *workers_[i]; }
   Process& scheduler(int i) { return *schedulers_[i]; }
   Process& apiserver() { return *apiserver_; }
+  Proxy& links() { return *links_; }  // with ClusterOptions::links; nodes are 0-based
   int controllers() const { return static_cast<int>(controllers_.size()); }
   int workers() const { return static_cast<int>(workers_.size()); }
 
@@ -65,10 +68,13 @@ class Cluster {
 
  private:
   Cluster() = default;
+  absl::Status make_links();
 
   ClusterOptions options_;
   std::string dir_;
   std::vector<uint16_t> ports_;
+  std::unique_ptr<Proxy> links_;
+  std::vector<std::vector<std::string>> dials_;  // of each node: its --dial flags
   uint16_t api_port_ = 0;
   std::vector<std::unique_ptr<Process>> controllers_, workers_, schedulers_;
   std::unique_ptr<Process> apiserver_;
