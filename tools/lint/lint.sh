@@ -32,6 +32,7 @@ go_format() {
 go_vet() {
   [ -f apiserver/go.mod ] || return 0
   # Packages over libxce need its headers only: vet does not link.
+  (cd e2e/checker/check && GOFLAGS=-mod=readonly GOTOOLCHAIN=local "$go_bin/go" vet ./...) || return 1
   (cd apiserver && CGO_CFLAGS="-I$PWD/.. -I$PWD/../libxce/include" GOFLAGS=-mod=readonly GOTOOLCHAIN=local "$go_bin/go" vet ./...)
 }
 shells() {
