@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "scheduler/policy/round.h"
 
@@ -183,15 +184,19 @@ class Pass {
       const JobClass* cls = walk.next();
       if (cls == nullptr) return;
       const Reason reason = explain_class(view_, *cls->key, first_in_line);
-      if (first_in_line == 0 && reason.kind == ReasonKind::kBusy)
-        first_in_line = *cls->waiting.begin();
+      if (first_in_line == 0 && reason.kind == ReasonKind::kBusy) {
+        first_in_line = walk.id();
+        Reason first = reason;
+        first.words += latest_start_words(view_, *cls->key, now_ms_);
+        if (!offer(first_in_line, first)) return;
+      }
       // One kind of job must not use up the room of all others.
       const size_t most =
           std::min<size_t>(limits_.max_jobs - jobs, std::max<size_t>(limits_.max_jobs / 4, 1));
       size_t told = 0;
       for (const JobId id : cls->waiting) {
         if (told++ == most) break;
-        if (!offer(id, reason)) return;
+        if (id != first_in_line && !offer(id, reason)) return;
       }
       jobs += std::max<size_t>(told, 1);
     }
@@ -241,6 +246,36 @@ Reason explain_class(const View& view, const ClassKey& key, JobId first_in_line)
                                             first_in_line, ", which is before it in line")};
   }
   return {};
+}
+
+std::string latest_start_words(const View& view, const ClassKey& key, int64_t now_ms) {
+  Reservation reservation;
+  if (!reservation.make(view.hosts(), 1, key.need, key.nodes, now_ms) ||
+      reservation.starts_ms() == 0) {
+    return "";
+  }
+  return absl::StrCat("; next in line, starts by ", utc_words(reservation.starts_ms(), now_ms),
+                      " at the latest");
+}
+
+std::string utc_words(int64_t time_ms, int64_t now_ms) {
+  constexpr int64_t kDayMs = 86'400'000;
+  const int64_t minutes = (time_ms + 59'999) / 60'000;
+  const std::string clock = absl::StrFormat("%02d:%02d UTC", minutes / 60 % 24, minutes % 60);
+  if (time_ms < now_ms + kDayMs) return clock;
+  // Days since the epoch to a date (Hinnant, "chrono-compatible low-level date algorithms").
+  const int64_t days = minutes / 1440 + 719'468;
+  const int64_t era = days / 146'097;
+  const int64_t day_of_era = days % 146'097;
+  const int64_t year_of_era =
+      (day_of_era - day_of_era / 1460 + day_of_era / 36'524 - day_of_era / 146'096) / 365;
+  const int64_t day_of_year =
+      day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+  const int64_t month_from_march = (5 * day_of_year + 2) / 153;
+  const int64_t day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+  const int64_t month = month_from_march < 10 ? month_from_march + 3 : month_from_march - 9;
+  const int64_t year = year_of_era + era * 400 + (month <= 2 ? 1 : 0);
+  return absl::StrFormat("%04d-%02d-%02d %s", year, month, day, clock);
 }
 
 Reason explain_unready(const View& view, const JobRecord& job) {

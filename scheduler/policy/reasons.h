@@ -30,6 +30,11 @@ struct ReasonLimits {
 // Why no job of this class can start now, or kNone when one could. `first_in_line` is the job for
 // which hosts are kept (0: none).
 Reason explain_class(const View& view, const ClassKey& key, JobId first_in_line);
+// For the first job in line: when it starts at the latest, as "; next in line, starts by 10:32 UTC
+// at the latest", or "" when jobs without a time limit are in its way.
+std::string latest_start_words(const View& view, const ClassKey& key, int64_t now_ms);
+// A time rounded up to a minute: "10:32 UTC", with the date when it is not within a day from now.
+std::string utc_words(int64_t time_ms, int64_t now_ms);
 // Why a held, blocked or refused job waits.
 Reason explain_unready(const View& view, const JobRecord& job);
 

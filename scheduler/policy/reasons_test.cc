@@ -46,6 +46,30 @@ TEST(Reasons, BusyAndInLine) {
             "waits its turn: free hosts are kept for job 2, which is before it in line");
 }
 
+TEST(Reasons, TheFirstInLineIsToldWhenItStartsAtTheLatest) {
+  Story s;
+  s.now_ms = 1'796'034'840'000;  // 2026-11-30 10:34 UTC
+  s.host("h1", 8);
+  s.job(1, 6).spec.time_limit_s = 1000;
+  s.job(2, 4).spec.time_limit_s = 60;
+  s.job(3, 4).spec.time_limit_s = 60;  // of the same kind, and not the first
+  s.tell();
+  s.round();
+  EXPECT_EQ(s.reason(2),
+            "waiting for 4 free cpus: the largest free host has 2; next in line, starts by 10:51 "
+            "UTC at the latest");
+  EXPECT_EQ(s.reason(3), "waiting for 4 free cpus: the largest free host has 2");
+}
+
+TEST(Reasons, TimesInWords) {
+  const int64_t now_ms = 1'796'034'840'000;
+  EXPECT_EQ(utc_words(now_ms, now_ms), "10:34 UTC");
+  EXPECT_EQ(utc_words(now_ms + 1, now_ms), "10:35 UTC");
+  EXPECT_EQ(utc_words(now_ms + 86'399'000, now_ms), "10:34 UTC");
+  EXPECT_EQ(utc_words(now_ms + 86'400'000, now_ms), "2026-12-01 10:34 UTC");
+  EXPECT_EQ(utc_words(1'835'438'340'000, now_ms), "2028-02-29 11:59 UTC");
+}
+
 TEST(Reasons, HeldStoppedAndLimits) {
   Story s;
   s.host("h1", 8);
