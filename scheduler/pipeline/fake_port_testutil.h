@@ -57,6 +57,10 @@ class FakePort : public ControllerPort {
     job.modify_index = ++revision_;
     jobs_[job.id] = job;
   }
+  void put_history(const Job& job) {
+    Lock lock(mutex_);
+    old_.push_back(job);
+  }
   Job get(JobId id) {
     Lock lock(mutex_);
     return jobs_[id];
@@ -173,8 +177,9 @@ class FakePort : public ControllerPort {
   int jobs(const JobFilter& filter, std::vector<Job>* rows, JobId* next_after) override {
     Lock lock(mutex_);
     *next_after = 0;
-    if (filter.ids.empty() && filter.after_id == 0) ++states_taken_;
+    if (filter.ids.empty() && filter.after_id == 0 && filter.array_id == 0) ++states_taken_;
     for (const auto& [id, job] : jobs_) {
+      if (filter.array_id != 0 && job.array_id != filter.array_id) continue;
       if (id <= filter.after_id ||
           (filter.states != 0 && (filter.states >> static_cast<int>(job.state) & 1) == 0))
         continue;
@@ -189,8 +194,13 @@ class FakePort : public ControllerPort {
     }
     return 0;
   }
-  int history(const JobFilter&, std::vector<Job>*, JobId* next_after) override {
+  int history(const JobFilter& filter, std::vector<Job>* rows, JobId* next_after) override {
+    Lock lock(mutex_);
     *next_after = 0;
+    for (const Job& job : old_) {
+      const bool asked = std::count(filter.ids.begin(), filter.ids.end(), job.id) > 0;
+      if (asked || (filter.array_id != 0 && filter.array_id == job.array_id)) rows->push_back(job);
+    }
     return 0;
   }
   int hosts(std::vector<Host>* out) override {
@@ -229,6 +239,7 @@ class FakePort : public ControllerPort {
   std::condition_variable changed_;
   std::map<std::string, Host> hosts_;
   std::map<JobId, Job> jobs_;
+  std::vector<Job> old_;
   std::map<JobId, int> refuse_;
   std::map<JobId, std::string> reasons_;
   std::deque<int> results_;

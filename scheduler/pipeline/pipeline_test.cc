@@ -321,6 +321,40 @@ TEST_F(PipelineTest, AsksForTheFateOfDependencies) {
   EXPECT_THAT(port.reasons()[4], HasSubstr("job 2 is not known"));
 }
 
+// Task 1 of the array ended before this scheduler came, and task 3 is still there.
+TEST_F(PipelineTest, ADependencyOnAnArrayAsksForAllItsTasks) {
+  port.add_host("h1", 4);
+  for (const JobId array : {10, 20}) {
+    for (JobId id = array; id < array + 3; ++id) {
+      Job task;
+      task.id = id;
+      task.array_id = array;
+      task.starts = 1;
+      task.state = id == 21 ? JobState::kFailed : JobState::kCompleted;
+      if (id == array + 2) {
+        task.state = JobState::kHeld;
+        port.put_silently(task);
+      } else {
+        port.put_history(task);
+      }
+    }
+  }
+  start();
+  port.submit(30, 1, {{DependencyKind::kAfterOk, 10}});
+  port.submit(40, 1, {{DependencyKind::kAfterOk, 20}});
+  ASSERT_TRUE(
+      until([&] { return port.reasons().count(30) == 1 && port.reasons().count(40) == 1; }));
+  EXPECT_EQ(port.reasons()[30], "waits for array 10 to succeed");
+  EXPECT_EQ(port.reasons()[40], "waits for array 20 to succeed");
+  port.end(12);
+  port.end(22);
+  ASSERT_TRUE(until([&] { return port.dispatched().size() == 1; }));
+  EXPECT_THAT(port.dispatched(), ElementsAre(30));
+  ASSERT_TRUE(until([&] {
+    return port.reasons()[40] == "dependency can never be met: a task of array 20 failed";
+  }));
+}
+
 TEST_F(PipelineTest, TakesTheStateInPages) {
   options.publisher.page_rows = 7;
   port.add_host("h1", 200);

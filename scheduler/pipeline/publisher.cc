@@ -184,18 +184,47 @@ void Publisher::ask_for_dependencies() {
       filter.ids.assign(missing.begin(), missing.end());
       rc = port_->history(filter, &old_rows, &next_after);
     }
-    std::lock_guard<std::mutex> lock(shared_->mutex);
+    for (const Job& job : old_rows) {
+      if (missing.erase(job.id) > 0) rows.push_back(job);
+    }
+    if (rc >= 0) {
+      std::lock_guard<std::mutex> lock(shared_->mutex);
+      for (const Job& job : rows) shared_->view.put_job(job);
+      for (const JobId id : missing) shared_->view.set_unknown(id);
+    }
+    for (const Job& job : rows) {
+      if (rc >= 0 && job.array_id == job.id) rc = ask_for_array(job.id);
+    }
     if (rc < 0) {
+      std::lock_guard<std::mutex> lock(shared_->mutex);
       shared_->view.ask_again({ids.begin() + at, ids.end()});
       return;
     }
-    for (const Job& job : rows) shared_->view.put_job(job);
-    for (const Job& job : old_rows) {
-      if (missing.erase(job.id) > 0) shared_->view.put_job(job);
-    }
-    for (const JobId id : missing) shared_->view.set_unknown(id);
   }
   if (!ids.empty()) replan_();
+}
+
+// All tasks of an array into the view, those that ended long ago too.
+int Publisher::ask_for_array(JobId array_id) {
+  for (const bool old : {true, false}) {
+    JobFilter filter;
+    filter.array_id = array_id;
+    filter.limit = options_.page_rows;
+    do {
+      std::vector<Job> page;
+      JobId next_after = 0;
+      const int rc = old ? port_->history(filter, &page, &next_after)
+                         : port_->jobs(filter, &page, &next_after);
+      if (rc < 0) return rc;
+      if (stopped()) return -ECANCELED;
+      filter.after_id = next_after;
+      std::lock_guard<std::mutex> lock(shared_->mutex);
+      for (const Job& job : page) shared_->view.put_job(job);
+    } while (filter.after_id != 0);
+  }
+  std::lock_guard<std::mutex> lock(shared_->mutex);
+  shared_->view.set_array_told(array_id);
+  return 0;
 }
 
 void Publisher::idle() {

@@ -61,6 +61,7 @@ class Publisher {
   bool join();
   bool take_state();
   void ask_for_dependencies();
+  int ask_for_array(JobId array_id);
   void idle();
   void publish(const Decision& decision);
   int attempt(const Decision& decision, std::vector<int>* item_status);

@@ -16,6 +16,7 @@ int page_of(PageCall call, xcecli_ctx_t ctx, const JobFilter& filter, std::vecto
   c.ids = filter.ids.empty() ? nullptr : filter.ids.data();
   c.nids = filter.ids.size();
   c.states = filter.states;
+  c.array_id = filter.array_id;
   c.after_id = filter.after_id;
   c.limit = filter.limit;
   xce_job_page_t* page = nullptr;

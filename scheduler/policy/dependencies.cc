@@ -29,27 +29,36 @@ DependencyVerdict judge(const Dependency& dependency, const JobFate& fate) {
   return DependencyVerdict::kNever;
 }
 
+JobFate fate_of_array(JobId id, const ArrayFate& array) {
+  JobFate fate;
+  fate.known = true;
+  fate.array_id = id;
+  fate.alive = array.alive > 0;
+  fate.started = array.unstarted == 0;
+  fate.state = fate.alive ? JobState::kPending : array.worst;
+  return fate;
+}
+
 std::string dependency_words(const Dependency& dependency, DependencyVerdict verdict,
                              const JobFate& fate) {
-  if (verdict == DependencyVerdict::kUnasked) return absl::StrCat("waits for job ", dependency.job);
+  const bool array = fate.array_id != 0 && fate.array_id == dependency.job;
+  const std::string what = absl::StrCat(array ? "array " : "job ", dependency.job);
+  if (verdict == DependencyVerdict::kUnasked) return absl::StrCat("waits for ", what);
   if (verdict == DependencyVerdict::kNever) {
-    if (!fate.known)
-      return absl::StrCat("dependency can never be met: job ", dependency.job, " is not known");
+    if (!fate.known) return absl::StrCat("dependency can never be met: ", what, " is not known");
     const char* how = fate.state == JobState::kCompleted ? "completed"
                       : fate.state == JobState::kFailed  ? "failed"
                       : fate.state == JobState::kKilled  ? "was killed"
                       : fate.state == JobState::kTimeout ? "ran into its time limit"
                                                          : "was lost with its host";
-    return absl::StrCat("dependency can never be met: job ", dependency.job, " ", how);
+    const char* of = array && fate.state != JobState::kCompleted ? "a task of " : "";
+    return absl::StrCat("dependency can never be met: ", of, what, " ", how);
   }
   switch (dependency.kind) {
-    case DependencyKind::kAfter: return absl::StrCat("waits for job ", dependency.job, " to start");
-    case DependencyKind::kAfterOk:
-      return absl::StrCat("waits for job ", dependency.job, " to succeed");
-    case DependencyKind::kAfterNotOk:
-      return absl::StrCat("waits for job ", dependency.job, " to fail");
-    case DependencyKind::kAfterAny:
-      return absl::StrCat("waits for job ", dependency.job, " to end");
+    case DependencyKind::kAfter: return absl::StrCat("waits for ", what, " to start");
+    case DependencyKind::kAfterOk: return absl::StrCat("waits for ", what, " to succeed");
+    case DependencyKind::kAfterNotOk: return absl::StrCat("waits for ", what, " to fail");
+    case DependencyKind::kAfterAny: return absl::StrCat("waits for ", what, " to end");
     case DependencyKind::kSingleton:
       return absl::StrCat("waits for job ", dependency.job, " of the same name and user to end");
   }

@@ -20,6 +20,7 @@ struct JobFate {
   bool alive = false;
   bool started = false;  // at least once
   JobState state = JobState::kPending;
+  JobId array_id = 0;  // of its array; equal to its id: it stands for the whole array
 };
 
 enum class DependencyVerdict : uint8_t { kMet, kWaits, kNever, kUnasked };
@@ -29,6 +30,16 @@ DependencyVerdict judge(const Dependency& dependency, const JobFate& fate);
 // The words for a dependency that is not met.
 std::string dependency_words(const Dependency& dependency, DependencyVerdict verdict,
                              const JobFate& fate);
+
+// What is known of an array as a whole, beyond its tasks that are alive. A dependency on the id of
+// its first task means all of them: it has started when all have, ended when all have, and
+// succeeded when all did.
+struct ArrayFate {
+  uint32_t alive = 0, unstarted = 0;      // tasks; those that never started are alive, too
+  JobState worst = JobState::kCompleted;  // the end of a task that did not complete
+  bool whole = false;  // all tasks were told of, also those that ended before this scheduler came
+};
+JobFate fate_of_array(JobId id, const ArrayFate& array);
 
 // Ended jobs whose fate may still matter: those that a waiting job refers to, and the newest few
 // thousand.

@@ -104,19 +104,27 @@ void View::put_job(const Job& job) {
     fate.known = true;
     fate.started = job.starts > 0;
     fate.state = job.state;
+    fate.array_id = job.array_id;
+    task_ended(job.array_id, job.state);
     if (it != jobs_.end() && job.end_ms > 0) uncharge(&it->second, job.end_ms);
     ended(job.id, fate, job.modify_index);
     return;
   }
   if (const EndedJobs::Entry* entry = ended_.find(job.id)) {
     if (job.modify_index <= entry->modify_index) return;
-    ended_.erase(job.id);  // requeued after its end, or not known before
+    ended_.erase(job.id);     // requeued after its end, or not known before
+    if (job.array_id != 0) {  // what came of the others is to be told anew
+      ArrayFate& array = arrays_[job.array_id];
+      array.worst = JobState::kCompleted;
+      array.whole = false;
+    }
   }
   auto [it, fresh] = jobs_.try_emplace(job.id);
   JobRecord& record = it->second;
   record.seen = seen_;
   if (!fresh && job.modify_index < record.modify_index) return;
   if (!fresh) {
+    count_task(record, -1);
     unplace(&record);
     by_name_.erase({record.name_key, record.id});
   }
@@ -124,7 +132,10 @@ void View::put_job(const Job& job) {
   by_name_.insert({record.name_key, record.id});
   place(&record);
   charge(&record);
+  count_task(record, 1);
   reconsider_dependents(job.id);
+  if (job.array_id != 0 && job.array_id != job.id && arrays_[job.array_id].unstarted == 0)
+    reconsider_dependents(job.array_id);
 }
 
 void View::remove_job(JobId id, Index revision) {
@@ -138,12 +149,57 @@ void View::ended(JobId id, const JobFate& fate, Index modify_index) {
   ended_.put(id, fate, modify_index);
   forget(id);
   reconsider_dependents(id);
+  if (fate.array_id != 0 && fate.array_id != id) {
+    const ArrayFate& array = arrays_[fate.array_id];
+    if (array.alive == 0 || array.unstarted == 0) reconsider_dependents(fate.array_id);
+  }
+}
+
+// ---- arrays
+
+void View::count_task(const JobRecord& record, int by) {
+  if (record.array_id == 0) return;
+  const bool started = record.starts > 0 || record.state == JobState::kRunning ||
+                       record.state == JobState::kSuspended;
+  ArrayFate& array = arrays_[record.array_id];
+  array.alive += by;
+  if (!started) array.unstarted += by;
+}
+
+void View::task_ended(JobId array_id, JobState state) {
+  if (array_id == 0) return;
+  ArrayFate& array = arrays_[array_id];
+  if (array.worst == JobState::kCompleted) array.worst = state;
+  sweep_arrays();
+}
+
+// Forgets arrays that are over and of no interest, now and then.
+void View::sweep_arrays() {
+  if (arrays_.size() < sweep_at_) return;
+  for (auto it = arrays_.begin(); it != arrays_.end();) {
+    const bool over = it->second.alive == 0 && ended_.dependents(it->first).empty();
+    it = over ? arrays_.erase(it) : std::next(it);
+  }
+  sweep_at_ = std::max<size_t>(2 * arrays_.size(), 4096);
+}
+
+void View::set_array_told(JobId array_id) {
+  arrays_[array_id].whole = true;
+  reconsider_dependents(array_id);
+}
+
+bool View::to_be_asked(JobId dependency) const {
+  if (!knows(dependency)) return true;
+  if (fate_of(dependency).array_id != dependency) return false;
+  auto it = arrays_.find(dependency);
+  return it == arrays_.end() || !it->second.whole;
 }
 
 void View::forget(JobId id) {
   auto it = jobs_.find(id);
   if (it == jobs_.end()) return;
   uncharge(&it->second, now_ms_);
+  count_task(it->second, -1);
   unplace(&it->second);
   const uint64_t name_key = it->second.name_key;
   by_name_.erase({name_key, id});
@@ -175,8 +231,12 @@ void View::end_retake() {
     if (record.seen != seen_) gone.push_back(id);
   }
   for (const JobId id : gone) {
+    const JobId array_id = jobs_.at(id).array_id;
     forget(id);
     reconsider_dependents(id);  // what became of it is asked for
+    if (array_id == 0) continue;
+    arrays_[array_id].whole = false;
+    reconsider_dependents(array_id);
   }
   hosts_.remove_unseen(seen_);
   for (auto it = queues_.begin(); it != queues_.end();) {
@@ -190,7 +250,7 @@ std::vector<JobId> View::take_unasked() {
   std::vector<JobId> ids;
   if (retaking_) return ids;
   for (const JobId id : unasked_) {
-    if (!knows(id)) ids.push_back(id);
+    if (to_be_asked(id)) ids.push_back(id);
   }
   unasked_.clear();
   return ids;
@@ -302,7 +362,7 @@ void View::place(JobRecord* record) {
     for (const Dependency& d : record->extra->dependencies) {
       if (d.kind == DependencyKind::kSingleton) continue;
       ended_.refer(d.job, record->id);
-      if (!knows(d.job)) unasked_.insert(d.job);
+      if (to_be_asked(d.job)) unasked_.insert(d.job);
     }
     if (is_singleton(*record)) add_to(&singletons_, record->name_key, 1);
   }
@@ -405,6 +465,7 @@ JobFate View::fate_of(JobId id) const {
   if (const JobRecord* record = find(id)) {
     fate.known = fate.alive = true;
     fate.state = record->state;
+    fate.array_id = record->array_id;
     fate.started = record->starts > 0 || record->state == JobState::kRunning ||
                    record->state == JobState::kSuspended;
   } else if (const EndedJobs::Entry* entry = ended_.find(id)) {
@@ -428,8 +489,12 @@ DependencyVerdict View::dependencies(const JobRecord& job, Dependency* which, Jo
       verdict = judge(d, its);
     } else {
       its = fate_of(d.job);
-      const bool asked = its.known || ended_.find(d.job) != nullptr;
-      verdict = asked ? judge(d, its) : DependencyVerdict::kUnasked;
+      if (to_be_asked(d.job)) {
+        verdict = DependencyVerdict::kUnasked;
+      } else {
+        if (its.array_id == d.job) its = fate_of_array(d.job, arrays_.at(d.job));
+        verdict = judge(d, its);
+      }
     }
     const bool worse = verdict == DependencyVerdict::kNever
                            ? worst != DependencyVerdict::kNever

@@ -107,7 +107,10 @@ class View {
   void end_retake();
   // Jobs that waiting jobs depend on and of which nothing is known, each told once: ask for them,
   // then put_job or set_unknown each, or ask_again when the asking failed.
+  // A job that is the first of an array stands for it: all tasks of the array are to be told, then
+  // set_array_told.
   std::vector<JobId> take_unasked();
+  void set_array_told(JobId array_id);
   void ask_again(const std::vector<JobId>& ids) { unasked_.insert(ids.begin(), ids.end()); }
   void set_unknown(JobId id);
   bool has_unasked() const { return !retaking_ && !unasked_.empty(); }
@@ -164,6 +167,10 @@ class View {
   void reconsider_singletons(uint64_t name_key);
   void reconsider(JobId id);
   JobFate fate_of(JobId id) const;
+  bool to_be_asked(JobId dependency) const;
+  void count_task(const JobRecord& record, int by);
+  void task_ended(JobId array_id, JobState state);
+  void sweep_arrays();
   bool knows(JobId id) const;
 
   std::map<JobId, JobRecord> jobs_;
@@ -174,12 +181,14 @@ class View {
   JobIndex ready_;
   Running running_;
   FairShare fair_share_;
+  std::map<JobId, ArrayFate> arrays_;
   std::map<NameId, QueueRecord> queues_;
   std::set<std::pair<int64_t, JobId>> parked_;
   absl::btree_set<JobId> stale_reasons_, unexplained_, unasked_;
   std::map<std::string, NameId> name_ids_;
   std::vector<std::string> names_;
   size_t not_ready_ = 0;
+  size_t sweep_at_ = 4096;  // arrays
   int64_t now_ms_ = 0;
   uint32_t seen_ = 1;
   bool retaking_ = false;

@@ -174,6 +174,74 @@ TEST(Dependencies, SingletonsRunOneAfterTheOther) {
   EXPECT_EQ(s.reason(3), "waits for job 2 of the same name and user to end");
 }
 
+// Jobs 1 to 3 are an array; 4 waits for all of it, 5 for its second task only.
+Story story_of_an_array(DependencyKind kind) {
+  Story s;
+  s.host("h1", 8);
+  for (JobId id = 1; id <= 3; ++id) {
+    s.job(id).array_id = 1;
+    s.jobs[id].spec.cpus = 64;  // never starts by itself
+  }
+  s.job(4).spec.dependencies = {{kind, 1}};
+  s.job(5).spec.dependencies = {{kind, 2}};
+  s.tell();
+  EXPECT_THAT(s.view.take_unasked(), ElementsAre(1));
+  s.view.set_array_told(1);
+  EXPECT_THAT(s.view.take_unasked(), IsEmpty());
+  return s;
+}
+
+TEST(Dependencies, TheFirstIdOfAnArrayMeansAllOfIt) {
+  Story s = story_of_an_array(DependencyKind::kAfterOk);
+  EXPECT_EQ(s.reason(4), "waits for array 1 to succeed");
+  EXPECT_EQ(s.reason(5), "waits for job 2 to succeed");
+  s.end(1);
+  EXPECT_THAT(s.round(), IsEmpty());
+  s.end(2);
+  EXPECT_THAT(s.round(), ElementsAre(5));
+  s.end(3);
+  EXPECT_THAT(s.round(), ElementsAre(4));
+}
+
+TEST(Dependencies, OneFailedTaskIsTheArraysFailure) {
+  Story s = story_of_an_array(DependencyKind::kAfterOk);
+  s.end(2, JobState::kFailed);
+  s.end(1);
+  EXPECT_EQ(s.reason(4), "waits for array 1 to succeed");
+  s.end(3);
+  EXPECT_EQ(s.reason(4), "dependency can never be met: a task of array 1 failed");
+}
+
+TEST(Dependencies, AnArrayHasStartedWhenAllItsTasksHave) {
+  Story s = story_of_an_array(DependencyKind::kAfter);
+  for (JobId id = 1; id <= 2; ++id) {
+    s.jobs[id].state = JobState::kRunning;
+    s.tell(id);
+  }
+  EXPECT_THAT(s.round(), ElementsAre(5));
+  EXPECT_EQ(s.reason(4), "waits for array 1 to start");
+  s.end(3, JobState::kKilled);  // it never will
+  EXPECT_THAT(s.round(), ElementsAre(4));
+}
+
+TEST(Dependencies, ATaskThatIsGoneAfterARetakeIsAskedFor) {
+  Story s = story_of_an_array(DependencyKind::kAfterAny);
+  s.view.begin_retake();
+  s.host("h1", 8);
+  for (const JobId id : {1, 2, 4, 5}) s.tell(id);
+  s.view.end_retake();
+  s.end(1);
+  s.end(2);
+  EXPECT_THAT(s.round(), ElementsAre(5));
+  EXPECT_THAT(s.view.take_unasked(), ElementsAre(1));
+  Job third = s.jobs[3];
+  third.state = JobState::kLost;
+  third.modify_index = ++s.revision;
+  s.view.put_job(third);
+  s.view.set_array_told(1);
+  EXPECT_THAT(s.round(), ElementsAre(4));
+}
+
 TEST(Dependencies, AFateIsKeptWhileSomebodyWaitsForIt) {
   Story s;
   s.host("h1", 4);
