@@ -156,6 +156,22 @@ TEST(ClusterTest, ReadsWaitForAnEntrySubmittedAfterThem) {
   EXPECT_EQ(leader->consensus->last_index(), last + 2);
 }
 
+TEST(ClusterTest, AReadIsNotAnsweredByABarrierThatWasUnderWayBeforeIt) {
+  TestCluster cluster(3);
+  cluster.start_all();
+  TestNode* const leader = cluster.wait_for_leader();
+  ASSERT_NE(leader, nullptr);
+  ASSERT_TRUE(cluster.wait_until_equal());
+  const uint64_t last = leader->consensus->last_index();
+  int answered = 0;
+  leader->consensus->barrier([&](bool ok) { answered += ok; });
+  ASSERT_TRUE(cluster.run_until([&] { return leader->consensus->last_index() == last + 1; }));
+  ASSERT_EQ(answered, 0) << "it needs the answer of a standby, which takes another turn";
+  leader->consensus->barrier([&](bool ok) { answered += ok; });
+  ASSERT_TRUE(cluster.run_until([&] { return answered == 2; }));
+  EXPECT_EQ(leader->consensus->last_index(), last + 2);
+}
+
 TEST(ClusterTest, ALeaderWithoutAMajorityAnswersNoRead) {
   TestCluster cluster(3);
   cluster.start_all();
