@@ -26,6 +26,7 @@ class Linearizability : public ClusterTest {
     xce_set_log_callback(nullptr, nullptr);  // the clients lose their primary all the time
     ClusterOptions options;
     options.links = true;
+    options.faults = true;
     start(options);
   }
 
@@ -57,7 +58,7 @@ class Linearizability : public ClusterTest {
     const int primary = cluster_->wait_primary(-1, milliseconds(10000));
     ASSERT_GE(primary, 0) << "no primary after " << turn << " faults";
     const int standby = (primary + 1 + pick(2)) % 3;
-    switch (turn % 8) {
+    switch (turn % 10) {
       case 0: return restart(primary);
       case 1: return isolate(primary, LinkMode::kFrozen, 900);
       case 2: return pause(primary, 700);
@@ -72,6 +73,17 @@ class Linearizability : public ClusterTest {
         cluster_->links().set_link(standby, primary, LinkMode::kFrozen);
         hold_on(700);
         return cluster_->links().heal();
+      case 7:  // an hour on, and back again: sessions end after an hour of silence
+        cluster_->faults(primary).set_clock_ms(turn % 20 < 10 ? 3700000 : -3700000);
+        hold_on(400);
+        restart(primary);
+        return cluster_->faults(primary).set_clock_ms(0);
+      case 8:
+        cluster_->faults(primary).set_write_delay_ms(120);
+        cluster_->faults(standby).set_write_delay_ms(60);
+        hold_on(700);
+        for (int node : {primary, standby}) cluster_->faults(node).set_write_delay_ms(0);
+        return;
       default:
         for (int node = 0; node < 3; ++node) cluster_->controller(node).kill9();
         for (int node = 0; node < 3; ++node)

@@ -41,6 +41,7 @@ absl::StatusOr<std::unique_ptr<Cluster>> Cluster::start(const ClusterOptions& op
     cluster->schedulers_.push_back(std::make_unique<Process>());
   cluster->apiserver_ = std::make_unique<Process>();
   if (absl::Status status = cluster->make_links(); !status.ok()) return status;
+  if (absl::Status status = cluster->make_faults(); !status.ok()) return status;
 
   for (int i = 0; i < options.controllers; ++i) {
     absl::Status status = cluster->start_controller(i);
@@ -78,6 +79,14 @@ absl::Status Cluster::make_links() {
       dials_[from].push_back("--dial");
       dials_[from].push_back(absl::StrCat(to + 1, "=127.0.0.1:", port));
     }
+  return absl::OkStatus();
+}
+
+absl::Status Cluster::make_faults() {
+  for (int node = 0; options_.faults && node < controllers(); ++node) {
+    faults_.push_back(std::make_unique<SystemFaults>(absl::StrCat(dir_, "/faults", node + 1)));
+    if (absl::Status status = faults_.back()->status(); !status.ok()) return status;
+  }
   return absl::OkStatus();
 }
 
@@ -125,7 +134,9 @@ absl::Status Cluster::start_controller(int node) {
   }
   argv.insert(argv.end(), dials_[node].begin(), dials_[node].end());
   argv.insert(argv.end(), options_.controller_args.begin(), options_.controller_args.end());
-  return controllers_[node]->start(argv, absl::StrCat(dir_, "/logs/controller", node + 1, ".log"));
+  return controllers_[node]->start(
+      argv, absl::StrCat(dir_, "/logs/controller", node + 1, ".log"),
+      faults_.empty() ? std::vector<std::string>() : faults_[node]->environment());
 }
 
 absl::Status Cluster::start_worker(int i) {

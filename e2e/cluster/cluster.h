@@ -12,6 +12,7 @@
 #include "e2e/cluster/client.h"
 #include "e2e/cluster/process.h"
 #include "e2e/cluster/proxy.h"
+#include "e2e/cluster/system_faults.h"
 
 namespace xce::e2e {
 
@@ -24,6 +25,7 @@ struct ClusterOptions {
   int worker_memory_mb = 4096;
   std::vector<std::string> controller_args;
   bool links = false;     // controllers dial one another through links()
+  bool faults = false;    // controllers have clocks and disks that faults() spoils
   std::string dir;        // "": a fresh temporary one
   bool keep_dir = false;  // leave it (logs) at the end
 };
@@ -50,6 +52,7 @@ class Cluster {
   Process& worker(int i) { return *workers_[i]; }
   Process& scheduler(int i) { return *schedulers_[i]; }
   Process& apiserver() { return *apiserver_; }
+  SystemFaults& faults(int node) { return *faults_[node]; }  // with ClusterOptions::faults
   Proxy& links() { return *links_; }  // with ClusterOptions::links; nodes are 0-based
   int controllers() const { return static_cast<int>(controllers_.size()); }
   int workers() const { return static_cast<int>(workers_.size()); }
@@ -69,11 +72,13 @@ class Cluster {
  private:
   Cluster() = default;
   absl::Status make_links();
+  absl::Status make_faults();
 
   ClusterOptions options_;
   std::string dir_;
   std::vector<uint16_t> ports_;
   std::unique_ptr<Proxy> links_;
+  std::vector<std::unique_ptr<SystemFaults>> faults_;
   std::vector<std::vector<std::string>> dials_;  // of each node: its --dial flags
   uint16_t api_port_ = 0;
   std::vector<std::unique_ptr<Process>> controllers_, workers_, schedulers_;
