@@ -69,6 +69,12 @@ int main(int argc, char** argv) {
   app.add_option("--host-grace-ms", flags.host_grace_ms,
                  "Silence of a worker until its host counts as unreachable")
       ->capture_default_str();
+  app.add_option("--snapshot-log-bytes", flags.snapshot_log_bytes,
+                 "Log since the last snapshot until the next one is taken; 0: never")
+      ->capture_default_str();
+  app.add_option("--snapshot-trailing", flags.snapshot_trailing,
+                 "Log entries before a snapshot that stay for standbys that are behind")
+      ->capture_default_str();
   app.add_option("--port-file", flags.port_file, "File that gets the port number once it listens");
   app.add_option("--log-level", log_level, "trace, debug, info, warn, error or off")
       ->capture_default_str();

@@ -181,9 +181,14 @@ absl::StatusOr<service::DaemonOptions> make_options(const Flags& flags) {
   if (flags.host_grace_ms < 1000)
     return InvalidArgumentError(
         StrCat("--host-grace-ms ", flags.host_grace_ms, " is too short: at least 1000"));
+  if (flags.snapshot_trailing > 1000000)
+    return InvalidArgumentError(
+        StrCat("--snapshot-trailing ", flags.snapshot_trailing, " is too much: at most 1000000"));
   if (flags.data_dir.empty()) return InvalidArgumentError("--data-dir is empty");
   out.consensus.data_dir = flags.data_dir;
   out.consensus.heartbeat_ms = flags.heartbeat_ms;
+  out.consensus.snapshot_log_bytes = flags.snapshot_log_bytes;
+  out.consensus.snapshot_trailing = flags.snapshot_trailing;
   out.consensus.election_timeout_ms = flags.election_timeout_ms;
   out.service.node_id = out.consensus.self;
   out.service.host_grace_ms = flags.host_grace_ms;

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 
 namespace xce::consensus {
 
@@ -38,6 +39,25 @@ struct Peer {
 // kUnavailable: not started, stopped, or the disk has failed.
 enum class Role { kUnavailable, kFollower, kCandidate, kLeader };
 
+// Where a snapshot is on its way; for tests that interrupt it. Take steps come in the forked child,
+// but kTakeDone; install steps on the installer's thread, but kInstallTaken. Those two come on the
+// consensus thread.
+enum class SnapshotStep {
+  kTakeForked,
+  kTakeCreated,
+  kTakeChunk,
+  kTakeWritten,
+  kTakeSynced,
+  kTakeRenamed,
+  kTakeDone,
+  kInstallBegun,
+  kInstallPiece,
+  kInstallReceived,
+  kInstallLoaded,
+  kInstallRenamed,
+  kInstallTaken
+};
+
 struct Options {
   NodeId self = 0;
   std::vector<Peer>
@@ -52,6 +72,13 @@ struct Options {
   uint64_t seed = 0;         // of election timers and pauses; give each node another one
   size_t segment_bytes = size_t{8}
                          << 20;  // of a log segment; must stay the same for a data directory
+  size_t snapshot_log_bytes =
+      size_t{64} << 20;  // of entries applied since the last snapshot, until the next; 0: never
+  uint64_t snapshot_trailing =
+      8192;  // entries before a snapshot that stay for followers that are behind
+  uint64_t snapshot_retry_ms = 30000;  // after one that failed
+  std::function<int(SnapshotStep)>
+      snapshot_hook;  // for tests: returns 0, or the errno to fail with
 };
 
 struct RoleInfo {
@@ -95,6 +122,31 @@ class StateMachine {
   // indexes of entries that are not proposals (barriers, configurations) are left out. `entry` is
   // valid during the call.
   virtual void apply(uint64_t index, uint64_t term, std::string_view entry) = 0;
+
+  // A state that was read from a snapshot and is not yet in use; or one that has been replaced.
+  class Restored {
+   public:
+    virtual ~Restored() = default;
+  };
+  // Writes the whole state, piece by piece; false: it could not. Called in a forked child, which
+  // has the state as it was: no locks, no logging, no other threads.
+  virtual bool save(const std::function<bool(std::string_view)>& write) const {
+    (void)write;
+    return false;
+  }
+  // Makes a state of what save() wrote; `read` gives up to n further bytes, 0 at the end. Any
+  // thread: it must not touch the present state.
+  virtual absl::StatusOr<std::unique_ptr<Restored>> load(
+      const std::function<size_t(char* to, size_t n)>& read) {
+    (void)read;
+    return absl::UnimplementedError("this state machine has no snapshots");
+  }
+  // Takes a loaded state into use: everything up to `index` is applied by it. What is left in
+  // *state is destroyed on another thread.
+  virtual void restore(uint64_t index, Restored* state) {
+    (void)index;
+    (void)state;
+  }
 };
 
 class Listener {
@@ -143,9 +195,11 @@ class Consensus {
   void transfer(NodeId to_or_0, std::function<void(absl::Status)> done);
 
   RoleInfo role() const;
-  uint64_t applied() const;     // index
-  uint64_t commit() const;      // index; never goes back
-  uint64_t last_index() const;  // of the log, on disk or not
+  uint64_t applied() const;         // index
+  uint64_t commit() const;          // index; never goes back
+  uint64_t last_index() const;      // of the log, on disk or not
+  uint64_t first_index() const;     // of the log: what is before it is only in the snapshot
+  uint64_t snapshot_index() const;  // of the newest snapshot; 0: none
   std::vector<PeerStatus> peers() const;
   // A member by its id, or nullptr.
   const Peer* peer(NodeId id) const;

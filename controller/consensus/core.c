@@ -19,6 +19,8 @@ struct xce_core {
   unsigned entries_cap;
   xce_core_message* messages;
   unsigned messages_cap;
+  bool installing; /* a snapshot: this one */
+  struct raft_snapshot_metadata installed;
 };
 
 xce_core* xce_core_new(uint64_t self, const char* address, unsigned election_timeout_ms,
@@ -36,6 +38,9 @@ xce_core* xce_core_new(uint64_t self, const char* address, unsigned election_tim
   raft_set_election_timeout(&core->raft, election_timeout_ms);
   raft_set_heartbeat_timeout(&core->raft, heartbeat_ms);
   raft_set_max_inflight_entries(&core->raft, max_inflight_entries);
+  /* When it is over, the caller is told again to send a snapshot; the caller knows whether one is
+   * on its way. */
+  raft_set_install_snapshot_timeout(&core->raft, 4 * election_timeout_ms);
   return core;
 }
 
@@ -47,6 +52,7 @@ static void release_update(xce_core* core) {
 void xce_core_free(xce_core* core) {
   if (core == NULL) return;
   release_update(core);
+  if (core->installing) raft_configuration_close(&core->installed.configuration);
   raft_close(&core->raft, NULL);
   free(core->fed);
   free(core->entries);
@@ -123,6 +129,12 @@ static void translate_message(const struct raft_message* in, xce_core_message* o
       out->features = in->request_vote_result.features;
       out->capacity = in->request_vote_result.capacity;
       break;
+    case RAFT_INSTALL_SNAPSHOT:
+      out->version = in->install_snapshot.version;
+      out->term = in->install_snapshot.term;
+      out->last_log_index = in->install_snapshot.last_index;
+      out->last_log_term = in->install_snapshot.last_term;
+      break;
     case RAFT_TIMEOUT_NOW:
       out->version = in->timeout_now.version;
       out->term = in->timeout_now.term;
@@ -154,6 +166,11 @@ static int step(xce_core* core, uint64_t now_ms, struct raft_event* event, void*
   if (update->flags & (RAFT_UPDATE_VOTED_FOR)) out->flags |= XCE_UPDATE_VOTE;
   if (update->flags & (RAFT_UPDATE_STATE)) out->flags |= XCE_UPDATE_STATE;
   if (update->flags & (RAFT_UPDATE_COMMIT_INDEX)) out->flags |= XCE_UPDATE_COMMIT;
+  if (update->flags & (RAFT_UPDATE_SNAPSHOT)) {
+    core->installing = true;
+    core->installed = update->snapshot.metadata;
+    out->flags |= XCE_UPDATE_SNAPSHOT;
+  }
   if (update->flags & (RAFT_UPDATE_ENTRIES)) {
     if (!grow((void**)&core->entries, &core->entries_cap, update->entries.n, sizeof *core->entries))
       return RAFT_NOMEM;
@@ -184,19 +201,56 @@ static int step(xce_core* core, uint64_t now_ms, struct raft_event* event, void*
 
 int xce_core_start(xce_core* core, uint64_t now_ms, uint64_t term, uint64_t vote,
                    const xce_core_entry* entries, unsigned n_entries, xce_core_update* update) {
+  return xce_core_start_from(core, now_ms, term, vote, NULL, 1, entries, n_entries, update);
+}
+
+static int decode_snapshot(const xce_core_snapshot* from, struct raft_snapshot_metadata* to) {
+  struct raft_buffer buf;
+  if (from->index == 0 || from->index > UINT64_MAX / 4 || from->term == 0 ||
+      from->conf_index == 0 || from->conf_index > from->index ||
+      !xce_core_valid_configuration(from->conf, from->conf_len))
+    return XCE_CORE_BAD_MESSAGE;
+  to->index = from->index;
+  to->term = from->term;
+  to->configuration_index = from->conf_index;
+  buf.base = (void*)from->conf;
+  buf.len = from->conf_len;
+  return raft_configuration_decode(&buf, &to->configuration);
+}
+
+int xce_core_start_from(xce_core* core, uint64_t now_ms, uint64_t term, uint64_t vote,
+                        const xce_core_snapshot* snapshot, uint64_t start_index,
+                        const xce_core_entry* entries, unsigned n_entries,
+                        xce_core_update* update) {
   struct raft_event event;
-  struct raft_entry* loaded;
+  struct raft_entry* loaded = NULL;
+  struct raft_snapshot_metadata metadata;
   unsigned i;
   int rv;
-  if (term == 0 || n_entries == 0 || entries[0].type != XCE_ENTRY_CHANGE)
-    return XCE_CORE_BAD_MESSAGE;
+  if (term == 0) return XCE_CORE_BAD_MESSAGE;
+  if (snapshot == NULL) {
+    if (start_index != 1 || n_entries == 0 || entries[0].type != XCE_ENTRY_CHANGE)
+      return XCE_CORE_BAD_MESSAGE;
+  } else {
+    if (snapshot->term > term || start_index == 0 || start_index > snapshot->index + 1)
+      return XCE_CORE_BAD_MESSAGE;
+    if (start_index + n_entries < snapshot->index + 1) return XCE_CORE_BAD_MESSAGE;
+    if (start_index <= snapshot->index &&
+        entries[snapshot->index - start_index].term != snapshot->term)
+      return XCE_CORE_BAD_MESSAGE;
+    rv = decode_snapshot(snapshot, &metadata);
+    if (rv != 0) return rv;
+  }
   /* On failure the library frees both the array and its batches, each batch once. */
-  loaded = raft_malloc(n_entries * sizeof *loaded);
-  if (loaded == NULL) return RAFT_NOMEM;
-  loaded[0].batch = raft_malloc(8);
+  if (n_entries > 0) {
+    loaded = raft_malloc(n_entries * sizeof *loaded);
+    if (loaded == NULL) return RAFT_NOMEM;
+    loaded[0].batch = raft_malloc(8);
+  }
   for (i = 0; i < n_entries; i++) {
     if (entries[i].type == XCE_ENTRY_CHANGE &&
         !xce_core_valid_configuration(entries[i].data, entries[i].len)) {
+      if (snapshot != NULL) raft_configuration_close(&metadata.configuration);
       raft_free(loaded[0].batch);
       raft_free(loaded);
       return XCE_CORE_BAD_MESSAGE;
@@ -211,16 +265,50 @@ int xce_core_start(xce_core* core, uint64_t now_ms, uint64_t term, uint64_t vote
   event.type = RAFT_START;
   event.start.term = term;
   event.start.voted_for = vote;
-  event.start.start_index = 1;
+  event.start.metadata = snapshot == NULL ? NULL : &metadata;
+  event.start.start_index = start_index;
   event.start.entries = loaded;
   event.start.n_entries = n_entries;
   release_update(core);
   rv = step(core, now_ms, &event, NULL, update);
-  if (rv == 0) {
+  if (rv == 0 && loaded != NULL) {
     raft_free(loaded[0].batch);
     raft_free(loaded);
   }
   return rv;
+}
+
+int xce_core_snapshot_taken(xce_core* core, uint64_t now_ms, const xce_core_snapshot* snapshot,
+                            unsigned trailing, xce_core_update* update) {
+  const struct raft* r = &core->raft;
+  struct raft_event event;
+  int rv;
+  memset(update, 0, sizeof *update);
+  if (core->installing || snapshot->index <= r->trail.snapshot.index ||
+      snapshot->index <= r->trail.offset || snapshot->index > r->commit_index ||
+      snapshot->index > raft_last_index(&core->raft))
+    return XCE_CORE_IGNORED;
+  memset(&event, 0, sizeof event);
+  event.type = RAFT_SNAPSHOT;
+  event.snapshot.trailing = trailing;
+  rv = decode_snapshot(snapshot, &event.snapshot.metadata);
+  if (rv != 0) return rv;
+  release_update(core);
+  return step(core, now_ms, &event, NULL, update);
+}
+
+int xce_core_snapshot_installed(xce_core* core, uint64_t now_ms, xce_core_update* update) {
+  struct raft_event event;
+  memset(update, 0, sizeof *update);
+  if (!core->installing || core->raft.state != RAFT_FOLLOWER) return XCE_CORE_IGNORED;
+  core->installing = false;
+  memset(&event, 0, sizeof event);
+  event.type = RAFT_PERSISTED_SNAPSHOT;
+  event.persisted_snapshot.metadata =
+      core->installed; /* the library takes the configuration back */
+  event.persisted_snapshot.last = true;
+  release_update(core);
+  return step(core, now_ms, &event, NULL, update);
 }
 
 static int check_append(const xce_core* core, const xce_core_message* m) {
@@ -337,6 +425,23 @@ int xce_core_receive(xce_core* core, uint64_t now_ms, const xce_core_message* m,
       message.request_vote_result.features = m->features;
       message.request_vote_result.capacity = m->capacity;
       break;
+    case XCE_MSG_INSTALL_SNAPSHOT: {
+      struct raft_snapshot_metadata metadata;
+      /* The library would leak a second one. */
+      if (core->installing || core->raft.snapshot.installing) return XCE_CORE_IGNORED;
+      if (core->raft.state == RAFT_LEADER && m->term == core->raft.current_term)
+        return XCE_CORE_IGNORED;
+      if (m->snapshot == NULL || m->snapshot->term > m->term) return XCE_CORE_BAD_MESSAGE;
+      rv = decode_snapshot(m->snapshot, &metadata);
+      if (rv != 0) return rv;
+      message.install_snapshot.version = m->version;
+      message.install_snapshot.term = m->term;
+      message.install_snapshot.last_index = metadata.index;
+      message.install_snapshot.last_term = metadata.term;
+      message.install_snapshot.conf = metadata.configuration;
+      message.install_snapshot.conf_index = metadata.configuration_index;
+      break;
+    }
     case XCE_MSG_TIMEOUT_NOW:
       message.timeout_now.version = m->version;
       message.timeout_now.term = m->term;

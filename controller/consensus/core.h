@@ -48,7 +48,10 @@ enum {
   XCE_UPDATE_VOTE = 1 << 1,
   XCE_UPDATE_ENTRIES = 1 << 2,
   XCE_UPDATE_STATE = 1 << 3,
-  XCE_UPDATE_COMMIT = 1 << 4
+  XCE_UPDATE_COMMIT = 1 << 4,
+  /* A received INSTALL_SNAPSHOT is taken: replace log and state by it, then call
+     xce_core_snapshot_installed(). */
+  XCE_UPDATE_SNAPSHOT = 1 << 5
 };
 
 /* A log entry. len must be a multiple of 8. */
@@ -59,13 +62,23 @@ typedef struct {
   size_t len;
 } xce_core_entry;
 
+/* What a snapshot stands for: the log up to index, and the configuration as of then. */
+typedef struct {
+  uint64_t index;
+  uint64_t term; /* of the entry at index */
+  uint64_t conf_index;
+  const void* conf;
+  size_t conf_len;
+} xce_core_snapshot;
+
 /* One message to or from a peer; which fields count depends on type. */
 typedef struct {
   int type;
   uint64_t peer; /* sender of a received message, receiver of an outgoing one */
   uint64_t term;
-  uint64_t last_log_index; /* REQUEST_VOTE, TIMEOUT_NOW, APPEND_ENTRIES_RESULT */
-  uint64_t last_log_term;  /* REQUEST_VOTE, TIMEOUT_NOW */
+  uint64_t last_log_index; /* REQUEST_VOTE, TIMEOUT_NOW, APPEND_ENTRIES_RESULT; outgoing
+                              INSTALL_SNAPSHOT */
+  uint64_t last_log_term;  /* REQUEST_VOTE, TIMEOUT_NOW; outgoing INSTALL_SNAPSHOT */
   uint64_t prev_log_index; /* APPEND_ENTRIES */
   uint64_t prev_log_term;
   uint64_t leader_commit;
@@ -73,6 +86,8 @@ typedef struct {
   unsigned n_entries;
   const xce_core_entry*
       entries; /* received APPEND_ENTRIES only; outgoing: prev_log_index + 1 .. + n_entries */
+  const xce_core_snapshot*
+      snapshot; /* received INSTALL_SNAPSHOT only: its data are with the caller, on disk */
   uint16_t features;
   uint16_t capacity;
   uint8_t version;
@@ -103,6 +118,18 @@ void xce_core_free(xce_core* core);
 /* Feeds what was loaded from disk. The first entry must be index 1 and a configuration. */
 int xce_core_start(xce_core* core, uint64_t now_ms, uint64_t term, uint64_t vote,
                    const xce_core_entry* entries, unsigned n_entries, xce_core_update* update);
+/* The same with a snapshot (may be NULL) and entries from start_index on, which is at most the
+ * snapshot's index + 1. There are none, or they reach the snapshot's index at least and agree with
+ * its term. */
+int xce_core_start_from(xce_core* core, uint64_t now_ms, uint64_t term, uint64_t vote,
+                        const xce_core_snapshot* snapshot, uint64_t start_index,
+                        const xce_core_entry* entries, unsigned n_entries, xce_core_update* update);
+/* Feeds that a snapshot of what is applied is on disk. Entries up to snapshot->index - trailing are
+ * forgotten, unless the log does not have that one. */
+int xce_core_snapshot_taken(xce_core* core, uint64_t now_ms, const xce_core_snapshot* snapshot,
+                            unsigned trailing, xce_core_update* update);
+/* Feeds that the snapshot of the last XCE_UPDATE_SNAPSHOT has taken the place of log and state. */
+int xce_core_snapshot_installed(xce_core* core, uint64_t now_ms, xce_core_update* update);
 /* Feeds a message. In a received APPEND_ENTRIES a configuration entry may only come first: split
  * before. */
 int xce_core_receive(xce_core* core, uint64_t now_ms, const xce_core_message* message,

@@ -410,4 +410,120 @@ TEST(CoreTest, CommittedEntriesStayThroughRandomTrouble) {
   }
 }
 
+// ---- snapshots
+
+class SnapshotCore : public testing::Test {
+ protected:
+  ~SnapshotCore() override { xce_core_free(core_); }
+  // One of `voters` nodes whose log is the founding entry and n others of term 1.
+  void start(unsigned voters, unsigned n) {
+    conf_ = configuration(voters);
+    core_ = xce_core_new(1, "host1:1", 300, 30, 1024, 1);
+    std::vector<xce_core_entry> entries = {{1, XCE_ENTRY_CHANGE, conf_.data(), conf_.size()}};
+    for (unsigned i = 0; i < n; i++) entries.push_back({1, XCE_ENTRY_COMMAND, "12345678", 8});
+    ASSERT_EQ(xce_core_start(core_, 1000, 2, 0, entries.data(), n + 1, &update_), XCE_CORE_OK);
+  }
+  xce_core_snapshot snapshot(uint64_t index, uint64_t term) const {
+    return {index, term, 1, conf_.data(), conf_.size()};
+  }
+  int install(uint64_t index, uint64_t term, uint64_t leader_term) {
+    const xce_core_snapshot from = snapshot(index, term);
+    xce_core_message message{};
+    message.type = XCE_MSG_INSTALL_SNAPSHOT;
+    message.peer = 2;
+    message.term = leader_term;
+    message.snapshot = &from;
+    return xce_core_receive(core_, 1001, &message, &update_);
+  }
+  int append(uint64_t prev_index, uint64_t prev_term, uint64_t leader_term) {
+    const xce_core_entry entry = {leader_term, XCE_ENTRY_COMMAND, "abcdefgh", 8};
+    xce_core_message message{};
+    message.type = XCE_MSG_APPEND_ENTRIES;
+    message.peer = 2;
+    message.term = leader_term;
+    message.prev_log_index = prev_index;
+    message.prev_log_term = prev_term;
+    message.entries = &entry;
+    message.n_entries = 1;
+    return xce_core_receive(core_, 1002, &message, &update_);
+  }
+
+  std::string conf_;
+  xce_core* core_ = nullptr;
+  xce_core_update update_;
+};
+
+TEST_F(SnapshotCore, OneOfWhatIsNotCommittedOrOldOrMalformedIsNotTaken) {
+  start(1, 10);  // leads at once, with an entry of its own term under way or none
+  ASSERT_EQ(xce_core_state(core_), XCE_STATE_LEADER);
+  const uint64_t commit = xce_core_commit(core_);
+  xce_core_snapshot later = snapshot(commit + 1, 1);
+  EXPECT_EQ(xce_core_snapshot_taken(core_, 1001, &later, 2, &update_), XCE_CORE_IGNORED);
+  xce_core_snapshot bad = snapshot(commit, 1);
+  bad.conf_len = 3;
+  EXPECT_EQ(xce_core_snapshot_taken(core_, 1001, &bad, 2, &update_), XCE_CORE_BAD_MESSAGE);
+  bad = snapshot(commit, 1);
+  bad.conf_index = commit + 1;
+  EXPECT_EQ(xce_core_snapshot_taken(core_, 1001, &bad, 2, &update_), XCE_CORE_BAD_MESSAGE);
+  xce_core_snapshot good = snapshot(commit, 1);
+  EXPECT_EQ(xce_core_snapshot_taken(core_, 1001, &good, 2, &update_), XCE_CORE_OK);
+  EXPECT_EQ(xce_core_snapshot_taken(core_, 1001, &good, 2, &update_), XCE_CORE_IGNORED) << "twice";
+  EXPECT_EQ(xce_core_snapshot_installed(core_, 1001, &update_), XCE_CORE_IGNORED);
+}
+
+TEST_F(SnapshotCore, AnInstalledOneTakesTheLogsPlace) {
+  start(3, 5);
+  ASSERT_EQ(install(100, 2, 3), XCE_CORE_OK);
+  EXPECT_NE(update_.flags & XCE_UPDATE_SNAPSHOT, 0u);
+  EXPECT_NE(update_.flags & XCE_UPDATE_TERM, 0u);
+  EXPECT_EQ(update_.n_messages, 0u);
+  EXPECT_EQ(install(200, 2, 3), XCE_CORE_IGNORED) << "one at a time";
+  ASSERT_EQ(xce_core_snapshot_installed(core_, 1001, &update_), XCE_CORE_OK);
+  ASSERT_EQ(update_.n_messages, 1u);
+  EXPECT_EQ(update_.messages[0].type, XCE_MSG_APPEND_ENTRIES_RESULT);
+  EXPECT_EQ(update_.messages[0].last_log_index, 100u);
+  EXPECT_EQ(update_.messages[0].rejected, 0u);
+  EXPECT_EQ(xce_core_commit(core_), 100u);
+  EXPECT_EQ(xce_core_stored(core_), 100u);
+  ASSERT_EQ(append(100, 2, 3), XCE_CORE_OK);
+  EXPECT_EQ(update_.entries_index, 101u);
+  EXPECT_EQ(xce_core_voters(core_), 3u);
+}
+
+TEST_F(SnapshotCore, OneThatTheLogHoldsAlreadyIsAnsweredAndNotTaken) {
+  start(3, 5);
+  ASSERT_EQ(install(4, 1, 3), XCE_CORE_OK);
+  EXPECT_EQ(update_.flags & XCE_UPDATE_SNAPSHOT, 0u);
+  ASSERT_EQ(update_.n_messages, 1u);
+  EXPECT_EQ(update_.messages[0].last_log_index, 4u);
+  ASSERT_EQ(install(100, 2, 1), XCE_CORE_BAD_MESSAGE) << "a term above its sender's";
+  ASSERT_EQ(install(100, 1, 2), XCE_CORE_OK) << "from a leader of the past";
+  EXPECT_EQ(update_.flags & XCE_UPDATE_SNAPSHOT, 0u);
+}
+
+TEST_F(SnapshotCore, ALogMayBeginAfterOne) {
+  conf_ = configuration(3);
+  const xce_core_snapshot from = snapshot(100, 2);
+  const std::vector<xce_core_entry> entries = {{2, XCE_ENTRY_COMMAND, "12345678", 8},
+                                               {2, XCE_ENTRY_COMMAND, "12345678", 8}};
+  const auto begin = [&](uint64_t term, uint64_t start, unsigned n) {
+    xce_core_free(core_);
+    core_ = xce_core_new(1, "host1:1", 300, 30, 1024, 1);
+    return xce_core_start_from(core_, 1000, term, 0, &from, start, entries.data(), n, &update_);
+  };
+  EXPECT_EQ(begin(1, 101, 2), XCE_CORE_BAD_MESSAGE) << "a term below the snapshot's";
+  EXPECT_EQ(begin(3, 102, 2), XCE_CORE_BAD_MESSAGE) << "a gap";
+  EXPECT_EQ(begin(3, 98, 2), XCE_CORE_BAD_MESSAGE) << "a log that ends before";
+  EXPECT_EQ(begin(3, 101, 0), XCE_CORE_OK);
+  EXPECT_EQ(xce_core_stored(core_), 100u);
+  EXPECT_EQ(append(100, 2, 3), XCE_CORE_OK);
+  EXPECT_EQ(update_.entries_index, 101u);
+  EXPECT_EQ(begin(3, 100, 2), XCE_CORE_OK);
+  EXPECT_EQ(xce_core_stored(core_), 101u);
+  EXPECT_EQ(begin(3, 101, 2), XCE_CORE_OK);
+  EXPECT_EQ(xce_core_stored(core_), 102u);
+  EXPECT_EQ(xce_core_commit(core_), 100u);
+  EXPECT_EQ(xce_core_voters(core_), 3u);
+}
+
 }  // namespace

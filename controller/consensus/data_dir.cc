@@ -88,7 +88,8 @@ absl::Status DataDir::found(uint64_t node, const std::string& first_entry, size_
     // acknowledged to somebody.
     auto old = LogStore::open(fs_, log_path, *old_salt, segment_bytes);
     if (!old.ok()) return old.status();
-    if ((*old)->contents().entries.size() > 1 || (*old)->contents().term > 1)
+    const LogContents& contents = (*old)->contents();
+    if (contents.entries.size() > 1 || contents.term > 1 || contents.first_index != 1)
       return absl::DataLossError(
           absl::StrCat(path_,
                        "/identity is missing, but a log is there. Put the file back from a copy of "
@@ -109,6 +110,7 @@ absl::Status DataDir::found(uint64_t node, const std::string& first_entry, size_
   if (!status.ok()) return status;
   log_ = std::move(*log);
   log_->contents().term = 1;
+  log_->contents().first_index = 1;
   log_->contents().entries.push_back({1, XCE_ENTRY_CHANGE, first_entry});
   cluster_ = cluster_id_of(first_entry);
   status = sync_directory(fs_, path_);
@@ -136,14 +138,15 @@ absl::Status DataDir::load(const std::string& identity, uint64_t node,
                      ". Give it the right directory, or the right node id."));
   auto log = LogStore::open(fs_, path_ + "/log", instance_.lo, segment_bytes);
   if (!log.ok()) return log.status();
-  if ((*log)->contents().entries.empty())
+  const LogContents& contents = (*log)->contents();
+  if (contents.term == 0 || (contents.entries.empty() && contents.first_index == 1))
     return absl::DataLossError(
         absl::StrCat(path_,
                      "/log has been lost. Starting without it could undo what this node "
                      "acknowledged: put it back, or move "
                      "the directory aside and bring this node back with `xce cluster replace ",
                      node, "`."));
-  if (cluster_id_of((*log)->contents().entries.front().data) != cluster_)
+  if (contents.first_index == 1 && cluster_id_of(contents.entries.front().data) != cluster_)
     return absl::DataLossError(absl::StrCat(path_, "/log is not the log of the cluster that ",
                                             path_, "/identity names. Put the right one back."));
   if (cluster_id_of(first_entry) != cluster_)

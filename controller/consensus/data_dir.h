@@ -3,6 +3,7 @@
 //   lock       held while a controller runs on the directory
 //   identity   node id, cluster id, instance id; written once the log's first entry is on disk
 //   log/       log_store.h
+//   snapshots/ snapshot_file.h
 #ifndef XCE_CONTROLLER_CONSENSUS_DATA_DIR_H_
 #define XCE_CONTROLLER_CONSENSUS_DATA_DIR_H_
 

@@ -38,6 +38,10 @@ class PosixFileSystem final : public FileSystem {
     } while (rv < 0 && errno == EINTR);
     return result<int64_t>(rv);
   }
+  int64_t size(int fd) override {
+    struct stat status;
+    return ::fstat(fd, &status) < 0 ? -errno : static_cast<int64_t>(status.st_size);
+  }
   int fdatasync(int fd) override { return result(::fdatasync(fd)); }
   int fsync(int fd) override { return result(::fsync(fd)); }
   int close(int fd) override { return result(::close(fd)); }

@@ -23,6 +23,7 @@ class FileSystem {
   // pwrite(2): may write less than asked for.
   virtual int64_t pwrite(int fd, const void* bytes, size_t n, uint64_t offset) = 0;
   virtual int64_t pread(int fd, void* bytes, size_t n, uint64_t offset) = 0;
+  virtual int64_t size(int fd) = 0;
   virtual int fdatasync(int fd) = 0;
   virtual int fsync(int fd) = 0;
   virtual int close(int fd) = 0;

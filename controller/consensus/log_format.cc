@@ -1,5 +1,6 @@
 #include "controller/consensus/log_format.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
@@ -14,7 +15,7 @@ constexpr uint64_t kSegmentMagic = 0x31474f4c45435821;  // "!XCELOG1"
 constexpr uint32_t kRecordMagic = 0x43455258;           // "XREC"
 constexpr uint64_t kMarkMagic = 0x314b52414d454358;     // "XCEMARK1"
 
-enum ItemKind : uint32_t { kTermVote = 1, kEntries = 2, kTruncate = 3, kInstance = 4 };
+enum ItemKind : uint32_t { kTermVote = 1, kEntries = 2, kTruncate = 3, kInstance = 4, kReset = 5 };
 
 struct SegmentHeader {
   uint64_t magic;
@@ -137,6 +138,12 @@ void append_truncate_item(uint64_t from_index, std::string* out) {
   append_raw(uint32_t{kTruncate}, out);
   append_raw(uint32_t{0}, out);
   append_raw(from_index, out);
+}
+
+void append_reset_item(uint64_t index, std::string* out) {
+  append_raw(uint32_t{kReset}, out);
+  append_raw(uint32_t{0}, out);
+  append_raw(index, out);
 }
 
 void append_instance_item(uint64_t node, const InstanceId& instance, std::string* out) {
@@ -267,8 +274,10 @@ absl::Status LogReplay::add(uint64_t number, std::string_view file, std::string_
   if (tail_.segment == 0) {
     tail_.next_seq = header->first_seq;
     tail_.chain = header->chain;
+    if (header->first_seq == 1) contents_.first_index = 1;
   }
   tail_.segment = number;
+  highest_index_[number] = 0;
   tail_.offset = kSector;
   ended_ = false;
   return read_records(file, bytes);
@@ -329,13 +338,21 @@ absl::Status LogReplay::apply_items(std::string_view file, size_t offset, std::s
       }
       case kTruncate: {
         const auto from = in.take<uint64_t>();
-        if (from == 0 || from > contents_.entries.size() + 1) {
+        if (contents_.first_index == 0) break;  // of entries that a removed segment held
+        if (from == 0 || from > contents_.first_index + contents_.entries.size()) {
           problem = "a truncation beyond the log's end";
-          break;
+        } else if (from < contents_.first_index) {
+          contents_.entries.clear();
+          contents_.first_index = 0;
+        } else {
+          contents_.entries.resize(from - contents_.first_index);
         }
-        contents_.entries.resize(from - 1);
         break;
       }
+      case kReset:
+        contents_.entries.clear();
+        contents_.first_index = in.take<uint64_t>() + 1;
+        break;
       case kInstance: {
         const auto node = in.take<uint64_t>();
         InstanceId instance;
@@ -346,7 +363,10 @@ absl::Status LogReplay::apply_items(std::string_view file, size_t offset, std::s
       }
       case kEntries: {
         const auto first = in.take<uint64_t>();
-        if (first != contents_.entries.size() + 1) problem = "entries do not continue the log";
+        if (contents_.first_index == 0) contents_.first_index = first;
+        if (first == 0 || first != contents_.first_index + contents_.entries.size())
+          problem = "entries do not continue the log";
+        highest_index_[tail_.segment] = std::max(highest_index_[tail_.segment], first + count - 1);
         for (uint32_t i = 0; i < count && problem == nullptr && !in.failed(); i++) {
           LogEntry entry;
           entry.term = in.take<uint64_t>();

@@ -11,6 +11,10 @@
 //   told that it succeeded. It is cut off - unless the mark says that it had been on disk: then the
 //   log is damaged.
 //
+// Segments are removed from the front once a snapshot stands for their entries; before that, what
+// the log holds beside entries is written again at its end. So a log may begin anywhere, and its
+// first entries tell where.
+//
 // The mark is a small file that the writer updates after each completed write, without syncing it.
 // All checksums are seeded with the log's salt (random, private to the node), so that no entry's
 // content can look like a record.
@@ -53,7 +57,8 @@ struct InstanceId {
 struct LogContents {
   uint64_t term = 0;
   uint64_t vote = 0;
-  std::deque<LogEntry> entries;              // entries[i] has index i + 1
+  uint64_t first_index = 0;  // of entries[0], or of the next one to come; 0: not known
+  std::deque<LogEntry> entries;
   std::map<uint64_t, InstanceId> instances;  // the data directory that each peer was last seen with
 };
 
@@ -69,6 +74,8 @@ struct LogTail {
 // further entries are added with append_entry, whose number must be `count`.
 void append_term_vote_item(uint64_t term, uint64_t vote, std::string* out);
 void append_truncate_item(uint64_t from_index, std::string* out);
+// "The log starts anew, after index": a snapshot up to there was installed.
+void append_reset_item(uint64_t index, std::string* out);
 void append_instance_item(uint64_t node, const InstanceId& instance, std::string* out);
 void append_entries_item(uint64_t first_index, uint32_t count, std::string* out);
 void append_entry(uint64_t term, uint16_t type, std::string_view data, std::string* out);
@@ -106,6 +113,8 @@ class LogReplay {
   absl::Status finish(std::optional<uint64_t> mark);
 
   LogContents& contents() { return contents_; }
+  // Of each segment with records, by number: the highest index of an entry that was ever in it.
+  const std::map<uint64_t, uint64_t>& highest_index() const { return highest_index_; }
   const LogTail& tail() const { return tail_; }
   // Whether a torn write follows the tail: the bytes behind the tail must be cleared before
   // anything is appended.
@@ -123,6 +132,7 @@ class LogReplay {
   uint64_t salt_;
   std::string way_out_;
   LogContents contents_;
+  std::map<uint64_t, uint64_t> highest_index_;
   LogTail tail_;
   bool ended_ = false;  // zeros or a bad record was met: nothing valid may follow
   bool torn_ = false;

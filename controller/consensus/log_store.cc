@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cinttypes>
 #include <cstdio>
 #include <vector>
@@ -126,6 +127,7 @@ absl::Status LogStore::load() {
   absl::Status status = replay.finish(decode_mark(salt_, mark));
   if (!status.ok()) return status;
   contents_ = std::move(replay.contents());
+  highest_index_ = replay.highest_index();
   tail_ = replay.tail();
   if (replay.torn()) {
     had_torn_tail_ = true;
@@ -220,7 +222,7 @@ absl::Status LogStore::next_segment() {
   return absl::OkStatus();
 }
 
-absl::Status LogStore::append(std::string_view items) {
+absl::Status LogStore::append(std::string_view items, uint64_t highest_index) {
   const size_t size = record_size(items.size());
   if (size + kSector > segment_bytes_)
     return absl::InternalError(
@@ -242,9 +244,24 @@ absl::Status LogStore::append(std::string_view items) {
   header_due_ = false;
   after.offset = tail_.offset + bytes.size();
   tail_ = after;
+  uint64_t& highest = highest_index_[tail_.segment];
+  highest = std::max(highest, highest_index);
   write_mark();
   prepare_in_background(tail_.segment + 1);
   return absl::OkStatus();
+}
+
+absl::Status LogStore::remove_through(uint64_t index) {
+  bool removed = false;
+  while (!highest_index_.empty() && highest_index_.begin()->first < tail_.segment &&
+         highest_index_.begin()->second <= index) {
+    const std::string path = segment_path(highest_index_.begin()->first);
+    const int rv = fs_->unlink(path);
+    if (rv < 0 && rv != -ENOENT) return file_error(rv, "remove", path);
+    highest_index_.erase(highest_index_.begin());
+    removed = true;
+  }
+  return removed ? sync_directory(fs_, directory_) : absl::OkStatus();
 }
 
 void LogStore::write_mark() {

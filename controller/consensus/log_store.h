@@ -9,6 +9,7 @@
 
 #include <condition_variable>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -44,7 +45,13 @@ class LogStore {
   bool had_torn_tail() const { return had_torn_tail_; }
 
   // Puts one record on disk; returns once it is there. After an error nothing more may be appended.
-  absl::Status append(std::string_view items);
+  // highest_index: of the entries among the items, 0 if there are none.
+  absl::Status append(std::string_view items, uint64_t highest_index = 0);
+
+  // Removes the segments at the front whose entries all have an index up to `index`, never the one
+  // in use. What they hold beside entries must have been appended again. A segment that cannot be
+  // removed stays for the next time.
+  absl::Status remove_through(uint64_t index);
 
   // The salt of a log that exists in `directory`, or 0 when there is none. Reads the first segment
   // only.
@@ -69,6 +76,8 @@ class LogStore {
   LogContents contents_;
   LogTail tail_;
   bool had_torn_tail_ = false;
+  std::map<uint64_t, uint64_t>
+      highest_index_;             // of the entries ever put into each segment, by its number
   uint64_t highest_segment_ = 0;  // highest number of a file that exists
   int fd_ = -1;                   // the segment in use
   bool header_due_ = false;       // its first record must carry the segment's header with it

@@ -1,5 +1,6 @@
 #include "controller/consensus/log_writer.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace xce::consensus {
@@ -13,10 +14,19 @@ LogWriter::LogWriter(std::unique_ptr<LogStore> store, size_t max_record_bytes,
 
 LogWriter::~LogWriter() { stop(); }
 
-uint64_t LogWriter::enqueue(std::string items) {
+uint64_t LogWriter::enqueue(std::string items, uint64_t highest_index) {
+  return add({0, std::move(items), highest_index, 0});
+}
+
+uint64_t LogWriter::enqueue_compaction(std::string items, uint64_t index) {
+  return add({0, std::move(items), 0, index});
+}
+
+uint64_t LogWriter::add(Item item) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  backlog_ += items.size();
-  queue_.push_back({++last_ticket_, std::move(items)});
+  backlog_ += item.bytes.size();
+  item.ticket = ++last_ticket_;
+  queue_.push_back(std::move(item));
   wanted_.notify_one();
   return last_ticket_;
 }
@@ -44,6 +54,8 @@ void LogWriter::run() {
   std::string items;
   for (;;) {
     uint64_t ticket = 0;
+    uint64_t highest_index = 0;
+    uint64_t remove_through = 0;
     items.clear();
     {
       std::unique_lock<std::mutex> lock(mutex_);
@@ -53,15 +65,21 @@ void LogWriter::run() {
              (items.empty() || items.size() + queue_.front().bytes.size() <= max_record_bytes_)) {
         items += queue_.front().bytes;
         ticket = queue_.front().ticket;
+        highest_index = std::max(highest_index, queue_.front().highest_index);
+        remove_through = std::max(remove_through, queue_.front().remove_through);
         queue_.pop_front();
       }
     }
-    absl::Status status = store_->append(items);
+    absl::Status status = store_->append(items, highest_index);
+    absl::Status cleanup;
+    const bool cleans = status.ok() && remove_through != 0;
+    if (cleans) cleanup = store_->remove_through(remove_through);
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       backlog_ -= items.size();
       if (status.ok()) {
         progress_.durable = ticket;
+        if (cleans) progress_.cleanup = cleanup;
       } else {
         progress_.error = status;
       }

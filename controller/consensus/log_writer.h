@@ -28,12 +28,16 @@ class LogWriter {
   LogWriter& operator=(const LogWriter&) = delete;
 
   // Queues items (see log_format.h; at most max_record_bytes). Returns a ticket, higher than all
-  // before it.
-  uint64_t enqueue(std::string items);
+  // before it. highest_index: of the entries among the items, 0 if there are none.
+  uint64_t enqueue(std::string items, uint64_t highest_index = 0);
+  // Queues items after which segments whose entries all have an index up to `index` are removed
+  // (see LogStore::remove_through). They must hold all that the log holds beside entries.
+  uint64_t enqueue_compaction(std::string items, uint64_t index);
 
   struct Progress {
     uint64_t durable = 0;  // every ticket up to this one is on disk
     absl::Status error;    // once not OK nothing more is written, and durable stays
+    absl::Status cleanup;  // of the last removal of segments; it does no harm if that failed
   };
   // Thread safe.
   Progress progress() const;
@@ -48,7 +52,10 @@ class LogWriter {
   struct Item {
     uint64_t ticket;
     std::string bytes;
+    uint64_t highest_index;
+    uint64_t remove_through;
   };
+  uint64_t add(Item item);
   void run();
 
   const size_t max_record_bytes_;

@@ -46,6 +46,7 @@ Node::Node(uv_loop_t* loop, Options options, StateMachine* state_machine, Listen
       state_machine_(state_machine),
       listener_(listener),
       boot_(random_u64() | 1),
+      fs_(options_.fs != nullptr ? options_.fs : posix_file_system()),
       failover_(options_.self) {}
 
 Node::~Node() {
@@ -79,12 +80,11 @@ absl::Status Node::check_options() {
 }
 
 absl::Status Node::open_log() {
-  FileSystem* const fs = options_.fs != nullptr ? options_.fs : posix_file_system();
   const std::string first_entry = first_entry_of(options_.peers);
   if (first_entry.empty())
     return absl::InvalidArgumentError("the peers' addresses make no configuration");
   auto dir =
-      DataDir::open(fs, options_.data_dir, options_.self, first_entry, options_.segment_bytes);
+      DataDir::open(fs_, options_.data_dir, options_.self, first_entry, options_.segment_bytes);
   if (!dir.ok()) return dir.status();
   dir_ = std::move(*dir);
   LogContents contents = std::move(dir_->log()->contents());
@@ -92,6 +92,14 @@ absl::Status Node::open_log() {
     spdlog::info(
         "consensus: the log's last write had been cut short by a crash and was dropped; nobody was "
         "told of it");
+  SnapshotMeta snapshot;
+  absl::Status loaded = load_snapshot(&contents, &snapshot);
+  if (loaded.ok()) loaded = reconcile(snapshot, &contents);
+  if (!loaded.ok()) return loaded;
+  taker_ = std::make_unique<SnapshotTaker>(snapshots_, options_.snapshot_hook);
+  conf_index_ = snapshot.conf_index;
+  conf_ = snapshot.conf;
+  applied_ = commit_ = snapshot.index;
   if (options_.peers.size() == 1) {
     // A single node elects itself without a new term. Give each run one, so that a term tells runs
     // apart.
@@ -103,7 +111,8 @@ absl::Status Node::open_log() {
     if (!status.ok()) return status;
   }
   instances_ = std::move(contents.instances);
-  log_ = MemoryLog(std::move(contents.entries));
+  log_ =
+      MemoryLog(std::move(contents.entries), contents.first_index, snapshot.index, snapshot.term);
   stored_ = log_.last_index();
 
   const Peer* const self = peer(options_.self);
@@ -113,8 +122,7 @@ absl::Status Node::open_log() {
                        static_cast<unsigned>(options_.seed ^ random_u64()));
   if (core_ == nullptr) return absl::ResourceExhaustedError("no memory for the Raft core");
   std::vector<xce_core_entry> entries;
-  entries.reserve(log_.last_index());
-  for (uint64_t i = 1; i <= log_.last_index(); i++) {
+  for (uint64_t i = log_.first_index(); i <= log_.last_index(); i++) {
     const LogEntry& e = log_.at(i);
     entries.push_back({e.term, e.type, e.data.data(), e.data.size()});
   }
@@ -122,8 +130,11 @@ absl::Status Node::open_log() {
   writer_ = std::make_unique<LogWriter>(std::move(dir_->log()), max_record,
                                         [async = disk_async_] { uv_async_send(async); });
   xce_core_update update;
-  const int rv = xce_core_start(core_, now_ms(), contents.term, contents.vote, entries.data(),
-                                static_cast<unsigned>(entries.size()), &update);
+  const xce_core_snapshot raw = {snapshot.index, snapshot.term, snapshot.conf_index,
+                                 snapshot.conf.data(), snapshot.conf.size()};
+  const int rv = xce_core_start_from(
+      core_, now_ms(), contents.term, contents.vote, snapshot.index == 0 ? nullptr : &raw,
+      log_.first_index(), entries.data(), static_cast<unsigned>(entries.size()), &update);
   if (rv != 0)
     return absl::InternalError(
         absl::StrCat("the Raft core refuses the log: ", xce_core_strerror(rv)));
@@ -192,6 +203,11 @@ void Node::stop() {
   close_handle(prepare_);
   close_handle(check_);
   close_handle(idle_);
+  close_handle(child_timer_);
+  if (taker_ != nullptr) taker_->cancel();
+  installer_.reset();
+  leaving_.clear();
+  end_all_sending();
   writer_.reset();
   close_handle(disk_async_);
   role_ = RoleInfo{};
@@ -208,6 +224,9 @@ void Node::fail(absl::Status status) {
   if (idle_ != nullptr) uv_idle_stop(idle_);
   held_.clear();
   held_bytes_ = 0;
+  if (taker_ != nullptr) taker_->cancel();
+  give_up_install();
+  end_all_sending();
   role_ = RoleInfo{};
   listener_->on_role(role_);
   refuse_all();
@@ -230,6 +249,7 @@ void Node::on_timer() {
     const int rv = xce_core_timeout(core_, now, &update);
     absorb(rv, update, "timeout");
   }
+  if (running()) check_sending();
   settle();
 }
 
@@ -308,7 +328,7 @@ void Node::take_entries(const xce_core_update& update) {
       append_entry(e.term, static_cast<uint16_t>(e.type), data, &items);
       log_.append({e.term, static_cast<uint16_t>(e.type), std::string(data)});
     }
-    const uint64_t ticket = writer_->enqueue(std::move(items));
+    const uint64_t ticket = writer_->enqueue(std::move(items), first + at + n - 1);
     items.clear();
     pending_writes_.push_back({ticket, first + at, first + at + n - 1});
     at += n;
@@ -342,14 +362,22 @@ void Node::on_disk_progress() {
     fail(progress.error);
     return;
   }
-  settle();
+  if (!progress.cleanup.ok() && progress.cleanup != cleanup_) {
+    spdlog::error("consensus: old segments of the log stay for now: {}",
+                  std::string(progress.cleanup.message()));
+    cleanup_ = progress.cleanup;
+  }
+  check_installer();
+  if (running()) settle();
 }
 
 void Node::send_messages(const xce_core_update& update) {
   for (unsigned i = 0; i < update.n_messages; i++) {
     const xce_core_message& m = update.messages[i];
     if (net_ == nullptr || !net_->can_send(m.peer)) continue;
-    if (m.type == XCE_MSG_APPEND_ENTRIES) {
+    if (m.type == XCE_MSG_INSTALL_SNAPSHOT) {
+      send_snapshot(m.peer);
+    } else if (m.type == XCE_MSG_APPEND_ENTRIES) {
       send_append_entries(m);
     } else {
       std::string frame;
@@ -413,6 +441,7 @@ void Node::settle() {
     if (running()) answer_reads();
     if (running()) check_transfer();
     if (running()) run_failover();
+    if (running()) take_snapshot_if_due();
   } while (settle_again_ && running());
   settling_ = false;
   arm_timer();
@@ -483,6 +512,8 @@ RoleInfo Consensus::role() const { return node_->role(); }
 uint64_t Consensus::applied() const { return node_->applied(); }
 uint64_t Consensus::commit() const { return node_->commit(); }
 uint64_t Consensus::last_index() const { return node_->last_index(); }
+uint64_t Consensus::first_index() const { return node_->first_index(); }
+uint64_t Consensus::snapshot_index() const { return node_->snapshot_index(); }
 std::vector<PeerStatus> Consensus::peers() const { return node_->peers(); }
 const Peer* Consensus::peer(NodeId id) const { return node_->peer(id); }
 uint64_t Consensus::cluster_id() const { return node_->cluster_id(); }

@@ -1,6 +1,6 @@
 // The inside of Consensus: drives the Raft core, carries out its updates, and keeps the rules that
-// the core leaves to its caller. In three files: node.cc (life, disk, updates), node_client.cc
-// (proposals, reads, applying, transfer), node_peer.cc (messages, fast failover).
+// the core leaves to its caller. In four files: node.cc (life, disk, updates), node_client.cc
+// (proposals, reads, applying, transfer), node_peer.cc (messages, fast failover), node_snapshot.cc.
 #ifndef XCE_CONTROLLER_CONSENSUS_NODE_H_
 #define XCE_CONTROLLER_CONSENSUS_NODE_H_
 
@@ -23,6 +23,9 @@
 #include "controller/consensus/log_writer.h"
 #include "controller/consensus/memory_log.h"
 #include "controller/consensus/peer_net.h"
+#include "controller/consensus/snapshot_file.h"
+#include "controller/consensus/snapshot_installer.h"
+#include "controller/consensus/snapshot_taker.h"
 
 namespace xce::consensus {
 
@@ -42,6 +45,8 @@ class Node final : private PeerNet::Events {
   uint64_t applied() const { return applied_; }
   uint64_t commit() const { return commit_; }
   uint64_t last_index() const { return log_.last_index(); }
+  uint64_t first_index() const { return log_.first_index(); }
+  uint64_t snapshot_index() const { return log_.snapshot_index(); }
   std::vector<PeerStatus> peers() const;
   const Peer* peer(NodeId id) const;
   uint64_t cluster_id() const { return dir_ ? dir_->cluster() : 0; }
@@ -90,12 +95,47 @@ class Node final : private PeerNet::Events {
   void tell_suspicion(bool now);
   void run_failover();
 
+  // ---- node_snapshot.cc
+  struct Sending {  // a snapshot on its way to a node
+    uint64_t transfer = 0;
+    uint64_t index = 0;
+    uint64_t term = 0;
+    int fd = -1;
+    uint64_t total = 0;
+    uint64_t sent = 0;
+    uint64_t acked = 0;
+    uint64_t heard_ms = 0;
+  };
+  void take_snapshot_if_due();
+  void look_after_child();
+  void snapshot_failed(const absl::Status& status);
+  void snapshot_taken(const SnapshotMeta& meta);
+  uint64_t trailing_for(uint64_t index) const;
+  std::string checkpoint() const;
+  void send_snapshot(NodeId to);
+  void pump_snapshot(NodeId to, Sending* sending);
+  void end_sending(NodeId to, uint64_t pause_ms);
+  void end_all_sending();
+  void check_sending();
+  void on_snapshot_ack(NodeId from, const SnapshotAck& ack);
+  void on_snapshot_piece(NodeId from, SnapshotPiece& piece);
+  void send_snapshot_ack(NodeId to, const SnapshotAck& ack);
+  void check_installer();
+  void give_up_install();
+  void finish_install();
+  void adopt_snapshot(const SnapshotMeta& meta, StateMachine::Restored* state);
+  absl::Status load_snapshot(LogContents* log, SnapshotMeta* meta);
+  absl::Status read_snapshot(uint64_t index, SnapshotMeta* meta,
+                             std::unique_ptr<StateMachine::Restored>* state);
+  absl::Status reconcile(const SnapshotMeta& meta, LogContents* log);
+
   uv_loop_t* const loop_;
   Options options_;
   StateMachine* const state_machine_;
   Listener* const listener_;
   const uint64_t boot_;
 
+  FileSystem* const fs_;
   xce_core* core_ = nullptr;
   std::unique_ptr<DataDir> dir_;
   std::unique_ptr<LogWriter> writer_;
@@ -133,6 +173,25 @@ class Node final : private PeerNet::Events {
   };
   std::deque<HeldMessage> held_;
   size_t held_bytes_ = 0;
+
+  // Snapshots.
+  std::string snapshots_;    // their directory
+  absl::Status cleanup_;     // the last failure to remove old segments that was logged
+  uint64_t conf_index_ = 0;  // the newest applied configuration
+  std::string conf_;
+  uint64_t applied_bytes_ = 0;      // of entries applied since the newest snapshot
+  uint64_t bytes_in_snapshot_ = 0;  // of those, when the one under way began
+  uint64_t snapshot_begun_ms_ = 0;
+  uint64_t no_snapshot_before_ms_ = 0;
+  std::unique_ptr<SnapshotTaker> taker_;
+  uv_timer_t* child_timer_ = nullptr;
+  std::map<NodeId, Sending> sending_;
+  std::map<NodeId, uint64_t> send_pause_;  // when to try again
+  std::unique_ptr<SnapshotInstaller> installer_;
+  std::vector<std::unique_ptr<SnapshotInstaller>> leaving_;  // given up, not yet ended
+  uint64_t piece_ms_ = 0;  // when the last piece came
+  uint64_t acked_ = 0;
+  uint64_t ack_ms_ = 0;
 
   // The role.
   RoleInfo role_;

@@ -101,12 +101,15 @@ void Node::apply_committed() {
     const LogEntry& entry = log_.at(index);
     const uint64_t term = entry.term;
     applied_ = index;
+    applied_bytes_ += entry_item_size(entry.data.size());
     if (entry.type == XCE_ENTRY_COMMAND) {
       state_machine_->apply(index, term, strip_padding(entry.data));
     } else if (entry.type == XCE_ENTRY_CHANGE) {
       xce_core_update update;
       const int rv = xce_core_configuration(core_, now_ms(), index, entry.data.data(),
                                             entry.data.size(), &update);
+      conf_index_ = index;
+      conf_ = entry.data;
       absorb(rv, update, "a change of configuration");
     }
     if (stopped_) return;

@@ -95,8 +95,11 @@ void Node::on_message(uint64_t from, PeerMessage& message) {
           absorb(rv, update, "a message");
         }
       }
-      settle();
+      check_installer();
+      if (running()) settle();
       break;
+    case PeerMessage::kSnapshotPiece: on_snapshot_piece(from, message.piece); break;
+    case PeerMessage::kSnapshotAck: on_snapshot_ack(from, message.ack); break;
     case PeerMessage::kSuspect:
       failover_.on_suspect(from, message.suspect.term, message.suspect.primary,
                            {message.suspect.last_term, message.suspect.last_index}, now);
@@ -147,6 +150,7 @@ void Node::receive_append(xce_core_message message) {
 void Node::on_connected(uint64_t peer) {
   if (!running()) return;
   if (failover_.suspecting()) tell_suspicion(true);
+  end_sending(peer, 0);  // it was on the connection before
   // A leader need not be told: the core sends a heartbeat within heartbeat_ms, and the answer
   // brings the rest.
   (void)peer;

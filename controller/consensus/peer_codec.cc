@@ -125,6 +125,28 @@ absl::Status read_message(wire::PeerMessage::Reader in, PeerMessage* out) {
       out->suspect = {m.getTerm(), m.getPrimary(), m.getLastLogTerm(), m.getLastLogIndex()};
       return absl::OkStatus();
     }
+    case wire::PeerMessage::SNAPSHOT_PIECE: {
+      const auto m = in.getSnapshotPiece();
+      const auto data = m.getData();
+      if (m.getTerm() == 0 || m.getIndex() == 0 || m.getTotal() == 0)
+        return invalid("snapshot without a name");
+      if (data.size() == 0 || data.size() > kMaxSnapshotPiece || m.getOffset() > m.getTotal() ||
+          data.size() > m.getTotal() - m.getOffset())
+        return invalid("piece of a snapshot of a bad size");
+      out->kind = PeerMessage::kSnapshotPiece;
+      out->piece = {
+          m.getTransfer(), m.getTerm(),
+          m.getIndex(),    m.getTotal(),
+          m.getOffset(),   std::string(reinterpret_cast<const char*>(data.begin()), data.size())};
+      return absl::OkStatus();
+    }
+    case wire::PeerMessage::SNAPSHOT_ACK: {
+      const auto m = in.getSnapshotAck();
+      if (m.getRefused().size() > kMaxText) return invalid("overlong text");
+      out->kind = PeerMessage::kSnapshotAck;
+      out->ack = {m.getTransfer(), m.getReceived(), m.getRefused().cStr()};
+      return absl::OkStatus();
+    }
     case wire::PeerMessage::PING: out->kind = PeerMessage::kPing; return absl::OkStatus();
     default: out->kind = PeerMessage::kUnknown; return absl::OkStatus();
   }
@@ -161,6 +183,28 @@ void append_suspect_frame(const Suspect& suspect, std::string* out) {
 void append_ping_frame(std::string* out) {
   capnp::MallocMessageBuilder message;
   message.initRoot<wire::PeerMessage>().setPing();
+  append_frame_of(message, out);
+}
+
+void append_snapshot_piece_frame(const SnapshotPiece& piece, std::string* out) {
+  capnp::MallocMessageBuilder message(static_cast<unsigned>(64 + piece.data.size() / 8));
+  auto to = message.initRoot<wire::PeerMessage>().initSnapshotPiece();
+  to.setTransfer(piece.transfer);
+  to.setTerm(piece.term);
+  to.setIndex(piece.index);
+  to.setTotal(piece.total);
+  to.setOffset(piece.offset);
+  to.setData(
+      capnp::Data::Reader(reinterpret_cast<const kj::byte*>(piece.data.data()), piece.data.size()));
+  append_frame_of(message, out);
+}
+
+void append_snapshot_ack_frame(const SnapshotAck& ack, std::string* out) {
+  capnp::MallocMessageBuilder message;
+  auto to = message.initRoot<wire::PeerMessage>().initSnapshotAck();
+  to.setTransfer(ack.transfer);
+  to.setReceived(ack.received);
+  to.setRefused(ack.refused.substr(0, kMaxText).c_str());
   append_frame_of(message, out);
 }
 

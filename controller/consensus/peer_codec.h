@@ -21,6 +21,8 @@ inline constexpr size_t kMaxAppendBytes = size_t{1} << 20;
 inline constexpr size_t kMaxEntryBytes = (size_t{4} << 20) - (size_t{64} << 10);
 // The most entries that one AppendEntries frame carries.
 inline constexpr unsigned kMaxAppendEntries = 16384;
+// The most bytes of a snapshot in one frame.
+inline constexpr size_t kMaxSnapshotPiece = size_t{128} << 10;
 
 struct Hello {
   uint64_t node = 0;
@@ -39,12 +41,29 @@ struct Suspect {
   uint64_t last_index = 0;
 };
 
+struct SnapshotPiece {
+  uint64_t transfer = 0;
+  uint64_t term = 0;
+  uint64_t index = 0;
+  uint64_t total = 0;
+  uint64_t offset = 0;
+  std::string data;  // at most kMaxSnapshotPiece
+};
+
+struct SnapshotAck {
+  uint64_t transfer = 0;
+  uint64_t received = 0;
+  std::string refused;
+};
+
 // A decoded message. Movable, not copyable: the entries' data lie in `words`.
 struct PeerMessage {
-  enum Kind { kNone, kHello, kRaft, kSuspect, kPing, kUnknown };
+  enum Kind { kNone, kHello, kRaft, kSuspect, kPing, kSnapshotPiece, kSnapshotAck, kUnknown };
   Kind kind = kNone;
   Hello hello;
   Suspect suspect;
+  SnapshotPiece piece;
+  SnapshotAck ack;
   xce_core_message raft{};              // kRaft; raft.peer is for the receiver to fill in
   std::vector<xce_core_entry> entries;  // raft.entries points here
   std::vector<uint64_t> words;
@@ -58,6 +77,8 @@ struct PeerMessage {
 void append_hello_frame(const Hello& hello, std::string* out);
 void append_suspect_frame(const Suspect& suspect, std::string* out);
 void append_ping_frame(std::string* out);
+void append_snapshot_piece_frame(const SnapshotPiece& piece, std::string* out);
+void append_snapshot_ack_frame(const SnapshotAck& ack, std::string* out);
 // message.entries must point to message.n_entries entries, of at most kMaxEntryBytes together or
 // kMaxAppendBytes.
 void append_raft_frame(const xce_core_message& message, std::string* out);

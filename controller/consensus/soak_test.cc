@@ -17,7 +17,11 @@ namespace {
 
 class Soak {
  public:
-  explicit Soak(uint64_t seed) : random_(seed), disks_(3), cluster_(3) {
+  // snapshot_log_bytes: 0 for a cluster that never takes a snapshot.
+  Soak(uint64_t seed, size_t snapshot_log_bytes) : random_(seed), disks_(3), cluster_(3, 64 << 10) {
+    cluster_.shared_options().snapshot_log_bytes = snapshot_log_bytes;
+    cluster_.shared_options().snapshot_trailing = 5;
+    cluster_.shared_options().snapshot_retry_ms = 50;
     cluster_.use_proxies();
     for (NodeId id = 1; id <= 3; id++) cluster_.use_file_system(id, &disks_[id - 1]);
     cluster_.start_all();
@@ -139,17 +143,20 @@ class Soak {
 };
 
 // XCE_SOAK_SEED=n runs that one seed, for longer.
-TEST(SoakTest, NothingAcknowledgedIsLost) {
+void soak(size_t snapshot_log_bytes) {
   const char* const only = std::getenv("XCE_SOAK_SEED");
   const uint64_t first = only != nullptr ? std::strtoull(only, nullptr, 10) : 1;
   for (uint64_t seed = first; seed < first + (only != nullptr ? 1 : 2); seed++) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    Soak soak(seed);
+    Soak soak(seed, snapshot_log_bytes);
     soak.run(only != nullptr ? 1000 : 150);
-    if (HasFatalFailure()) return;
+    if (testing::Test::HasFatalFailure()) return;
     soak.account();
   }
 }
+
+TEST(SoakTest, NothingAcknowledgedIsLost) { soak(0); }
+TEST(SoakTest, NothingAcknowledgedIsLostWithSnapshotsAllTheTime) { soak(60 << 10); }
 
 }  // namespace
 }  // namespace xce::consensus

@@ -60,6 +60,7 @@ class TestNode final : public StateMachine, public Listener {
 
   absl::Status start(Options options) {
     applied.clear();
+    restores = 0;
     fatal = absl::OkStatus();
     if (listen_fd_ < 0) listen_fd_ = make_listener(port_);
     options.self = id_;
@@ -100,6 +101,36 @@ class TestNode final : public StateMachine, public Listener {
     }
     applied[index] = {term, std::string(entry)};
   }
+  // Its whole state, which is everything that was ever applied.
+  bool save(const std::function<bool(std::string_view)>& write) const override {
+    for (const auto& [index, entry] : applied) {
+      const uint64_t head[3] = {index, entry.first, entry.second.size()};
+      if (!write({reinterpret_cast<const char*>(head), sizeof head}) || !write(entry.second))
+        return false;
+    }
+    return true;
+  }
+  absl::StatusOr<std::unique_ptr<Restored>> load(
+      const std::function<size_t(char*, size_t)>& read) override {
+    const auto read_all = [&](char* to, size_t n) {
+      size_t have = 0;
+      for (size_t got = 1; have < n && got > 0; have += got) got = read(to + have, n - have);
+      return have == n;
+    };
+    auto state = std::make_unique<State>();
+    uint64_t head[3];
+    while (read_all(reinterpret_cast<char*>(head), sizeof head)) {
+      std::string entry(head[2], '\0');
+      if (!read_all(entry.data(), entry.size())) return absl::DataLossError("cut short");
+      state->applied[head[0]] = {head[1], std::move(entry)};
+    }
+    return state;
+  }
+  void restore(uint64_t index, Restored* state) override {
+    applied.swap(static_cast<State*>(state)->applied);
+    EXPECT_LE(applied.empty() ? 0 : applied.rbegin()->first, index);
+    restores++;
+  }
   void on_role(const RoleInfo& role) override { roles.push_back(role); }
   void on_fatal(absl::Status status) override { fatal = std::move(status); }
 
@@ -116,9 +147,14 @@ class TestNode final : public StateMachine, public Listener {
   std::map<uint64_t, std::pair<uint64_t, std::string>> applied;  // index -> term, entry
   std::vector<RoleInfo> roles;
   absl::Status fatal;
+  int restores = 0;  // states taken from a snapshot since the start
   bool accepting = true;
 
  private:
+  struct State final : Restored {
+    std::map<uint64_t, std::pair<uint64_t, std::string>> applied;
+  };
+
   static int make_listener(uint16_t port) {
     const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     const int on = 1;

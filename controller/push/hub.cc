@@ -24,6 +24,12 @@ void Hub::restored(Index applied) {
   first_position_ += ring_.size();
   ring_.clear();
   applied_ = gone_ = applied;
+  holders_.clear();
+}
+
+void Hub::holding(const Job& job) {
+  std::vector<std::string>& hosts = holders_[job.id];
+  for (const Alloc& alloc : job.allocs) hosts.push_back(alloc.host);
 }
 
 std::vector<std::string> Hub::audience(const Event& event) {

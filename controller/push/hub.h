@@ -42,6 +42,8 @@ class Hub {
 
   // Events up to `applied` are unknown here (a start, or a snapshot took their place).
   void restored(Index applied);
+  // After restored(): a job that holds hosts in the state that took their place.
+  void holding(const Job& job);
   // The events of the entry at `index`, which rises.
   void add(Index index, std::vector<Event> events);
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "controller/service/state_codec.h"
 #include "spdlog/spdlog.h"
 
 namespace xce::service {
@@ -89,6 +90,35 @@ void Daemon::stop() { uv_async_send(&stopper_); }
 
 void Daemon::apply(uint64_t index, uint64_t, std::string_view entry) {
   service_.apply(index, entry);
+}
+
+namespace {
+struct LoadedState : consensus::StateMachine::Restored {
+  std::unique_ptr<state::State> state;
+};
+}  // namespace
+
+bool Daemon::save(const std::function<bool(std::string_view)>& write) const {
+  return save_state(state_, write);
+}
+
+absl::StatusOr<std::unique_ptr<consensus::StateMachine::Restored>> Daemon::load(
+    const std::function<size_t(char*, size_t)>& read) {
+  auto state = load_state(read);
+  if (!state.ok()) return state.status();
+  auto loaded = std::make_unique<LoadedState>();
+  loaded->state = *std::move(state);
+  return loaded;
+}
+
+void Daemon::restore(uint64_t index, Restored* state) {
+  state_.swap(*static_cast<LoadedState*>(state)->state);
+  if (state_.applied() > index) {
+    spdlog::critical("a snapshot up to entry {} holds entry {}: please report this", index,
+                     state_.applied());
+    std::abort();  // entries would be applied twice
+  }
+  service_.restored();
 }
 
 void Daemon::on_role(const consensus::RoleInfo& role) { service_.role_changed(role_view(role)); }

@@ -6,6 +6,7 @@
 #include <uv.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -48,6 +49,10 @@ class Daemon : private consensus::StateMachine, private consensus::Listener {
   enum class Phase { kServing, kHandingOver, kDraining, kStopped };
 
   void apply(uint64_t index, uint64_t term, std::string_view entry) override;
+  bool save(const std::function<bool(std::string_view)>& write) const override;
+  absl::StatusOr<std::unique_ptr<Restored>> load(
+      const std::function<size_t(char*, size_t)>& read) override;
+  void restore(uint64_t index, Restored* state) override;
   void on_role(const consensus::RoleInfo& role) override;
   void on_fatal(absl::Status status) override;
   void begin_stop();

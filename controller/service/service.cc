@@ -123,6 +123,24 @@ void Service::apply(Index index, std::string_view bytes) {
   hub_.add(index, std::move(applied.events));
 }
 
+void Service::restored() {
+  results_.clear();
+  results_index_ = 0;
+  writes_.refuse_added();
+  barrier_done(std::exchange(barrier_reads_, {}), false);
+  for (auto& [id, conn] : conns_) conn.joined = false;
+  hub_.end_all();
+  hub_.restored(state_->applied());
+  JobFilter holding;
+  for (int s = 0; s < kJobStates; ++s)
+    if (has_hosts(static_cast<JobState>(s))) holding.states |= 1u << s;
+  do {
+    const state::State::JobPage page = state_->jobs(holding, 10000);
+    for (const Job* job : page.jobs) hub_.holding(*job);
+    holding.after_id = page.next_after_id;
+  } while (holding.after_id != 0);
+}
+
 // The worker of a host that was given up must join again: its connection may well be alive.
 void Service::give_up_hosts(const std::vector<Event>& events) {
   for (const Event& event : events) {

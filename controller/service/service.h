@@ -61,6 +61,9 @@ class Service {
   // Applies an entry of the log (of an empty or foreign kind: not at all). Aborts on an entry that
   // cannot be read.
   void apply(Index index, std::string_view entry);
+  // The state was replaced by one from a snapshot: subscribers must take it anew, and what waits is
+  // refused.
+  void restored();
   void role_changed(const RoleView& role);
   // The disk or the log failed: nothing is served from now on but the cluster's status, which says
   // why.

@@ -202,6 +202,19 @@ TEST(Service, LossOfTheRoleAnswersWaitingReadsAndEndsPushes) {
   EXPECT_EQ(reader.call(job_list)->reply().getStatus(), E_XCE_REDIRECT);  // its connection stays
 }
 
+TEST(Service, AStateFromASnapshotMeansAGapForWhoeverSubscribed) {
+  Harness harness;
+  TestClient subscriber(harness.port());
+  ASSERT_EQ(subscriber.hello(Role::kScheduler, "s"), 0);
+  ASSERT_EQ(subscriber.join(Role::kScheduler)->reply().getStatus(), 0);
+  harness.on_loop([&] { harness.service().restored(); });
+  bool gap = false;
+  while (auto push = subscriber.push())
+    for (auto event : push->push().getEvents()) gap = gap || event.isGap();
+  EXPECT_TRUE(gap);
+  EXPECT_TRUE(subscriber.closed());
+}
+
 TEST(Service, AFailedDiskStopsServiceAndIsTold) {
   Harness harness;
   TestClient client(harness.port());

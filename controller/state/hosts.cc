@@ -86,6 +86,12 @@ Host& HostTable::add(const HostAttrs& attrs) {
   return host;
 }
 
+void HostTable::restore(const Host& host, bool shrunk, JobId holder) {
+  hosts_[host.attrs.name] = host;
+  if (shrunk) shrunk_.insert(host.attrs.name);
+  if (holder != 0) exclusive_[host.attrs.name] = holder;
+}
+
 void HostTable::remove(const std::string& name) {
   const auto it = hosts_.find(name);
   if (it == hosts_.end()) return;

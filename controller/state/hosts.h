@@ -42,6 +42,10 @@ class HostTable {
   const std::map<std::string, JobId>& exclusive_holders() const { return exclusive_; }
   const std::map<std::string, uint64_t>& removed_outboxes() const { return removed_outboxes_; }
 
+  // From a snapshot.
+  void restore(const Host& host, bool shrunk, JobId holder);
+  void restore_outbox(const std::string& name, uint64_t seq) { removed_outboxes_[name] = seq; }
+
  private:
   std::map<std::string, Host> hosts_;
   std::map<std::string, JobId> exclusive_;

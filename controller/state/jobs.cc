@@ -110,6 +110,36 @@ void JobTable::set_end(Job& job, int64_t end_ms) {
   if (end_ms != 0) ended_.insert({end_ms, job.id});
 }
 
+bool JobTable::restore(Job job) {
+  if (job.id == 0 || job.id >= next_id_ || (!jobs_.empty() && job.id <= jobs_.rbegin()->first))
+    return false;
+  const JobId id = job.id;
+  const Job& kept = jobs_.emplace_hint(jobs_.end(), id, std::move(job))->second;
+  UserRecord& user = users_[kept.spec.user];
+  user.user.name = kept.spec.user;
+  user.jobs.insert(user.jobs.end(), id);
+  IdSet& state = by_state_[static_cast<size_t>(kept.state)];
+  state.insert(state.end(), id);
+  IdSet& queue = by_queue_[kept.spec.queue];
+  queue.insert(queue.end(), id);
+  for (const Alloc& alloc : kept.allocs) by_host_[alloc.host].insert(id);
+  if (kept.end_ms != 0) ended_.insert({kept.end_ms, id});
+  count(kept, kept.state, 1);
+  return true;
+}
+
+void JobTable::restore_user(const User& user) {
+  User& kept = users_[user.name].user;
+  kept.name = user.name;
+  kept.finished = user.finished;
+  kept.cpu_ms = user.cpu_ms;
+}
+
+void JobTable::restore_counts(JobId next_id, uint64_t finished) {
+  next_id_ = next_id;
+  finished_ = finished;
+}
+
 void JobTable::add_cpu(const Job& job, uint64_t cpu_ms) {
   users_[job.spec.user].user.cpu_ms += cpu_ms;
 }

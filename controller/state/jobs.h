@@ -42,6 +42,12 @@ class JobTable {
   void set_end(Job& job, int64_t end_ms);  // 0: not ended
   void add_cpu(const Job& job, uint64_t cpu_ms);
 
+  // From a snapshot: the job as it was saved, with its id. Jobs come by rising id, after their
+  // queues' definitions; false: this one does not.
+  bool restore(Job job);
+  void restore_user(const User& user);
+  void restore_counts(JobId next_id, uint64_t finished);
+
   struct UserRecord {
     User user;
     IdSet jobs;

@@ -51,6 +51,13 @@ class Sessions {
   const std::map<ClientId, Session>& all() const { return sessions_; }
   const std::set<std::pair<int64_t, ClientId>>& by_use() const { return by_use_; }
 
+  // From a snapshot.
+  void restore(const ClientId& client, Session session) {
+    by_use_.insert({session.used_ms, client});
+    sessions_[client] = std::move(session);
+  }
+  void restore_floor(Index floor) { floor_ = floor; }
+
  private:
   void evict_oldest();
   void touch(const ClientId& client, Session& session, int64_t now_ms);

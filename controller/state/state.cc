@@ -104,10 +104,6 @@ std::vector<Event> events_of(const Turn& turn) {
 
 }  // namespace
 
-struct State::Impl {
-  Tables tables;
-};
-
 State::State() : impl_(std::make_unique<Impl>()) {
   Queue queue = first_queue();
   impl_->tables.queues.emplace(queue.name, queue);

@@ -12,6 +12,7 @@
 //   hosts, queues   joining, draining, capacity; queue definitions
 //   jobs      the job table with its indexes; listing.cc answers queries from them
 //   check     invariants and the fingerprint that replicas are compared by
+//   snapshot  the whole state as a row of parts, out and in
 //
 // Thread: none of its own. One thread applies; queries belong on that thread or between two
 // applies. Pointers that queries return stay valid until the next apply.
@@ -38,6 +39,8 @@
 #include "libxce/model/event.h"
 
 namespace xce::state {
+
+class StateSink;
 
 // What an entry came to. Events carry the state after the whole entry, one per changed thing,
 // removals first.
@@ -106,7 +109,13 @@ class State {
   // Equal on two replicas exactly if their states are equal. Reads everything.
   std::string fingerprint() const;
 
+  // Hands every part of the state to the sink; see snapshot.h. Reads everything.
+  void save(StateSink& sink) const;
+  // Exchanges the two states' contents.
+  void swap(State& other);
+
  private:
+  friend class StateBuilder;
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

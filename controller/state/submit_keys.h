@@ -34,6 +34,14 @@ class SubmitKeys {
   const std::map<std::string, Made>& all() const { return made_; }
   const std::deque<std::pair<int64_t, std::string>>& orphans() const { return orphans_; }
 
+  // From a snapshot, in the order of all() and of orphans().
+  void restore(const std::string& name, const Made& made) {
+    made_.emplace_hint(made_.end(), name, made);
+  }
+  void restore_orphan(int64_t removed_ms, const std::string& name) {
+    orphans_.emplace_back(removed_ms, name);
+  }
+
  private:
   std::map<std::string, Made> made_;  // by user, a zero byte, key
   std::deque<std::pair<int64_t, std::string>> orphans_;

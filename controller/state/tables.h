@@ -31,6 +31,10 @@ struct Tables {
   Index applied = 0;
 };
 
+struct State::Impl {
+  Tables tables;
+};
+
 // One entry being applied. Operations change the tables and touch what they changed; the events are
 // made of the touched at the end, so that a thing that changed twice is told once.
 struct Turn {

@@ -15,6 +15,8 @@ struct PeerMessage {
     installSnapshot @6 :InstallSnapshot;
     suspect @7 :Suspect;
     ping @8 :Void;
+    snapshotPiece @9 :SnapshotPiece;
+    snapshotAck @10 :SnapshotAck;
   }
 }
 
@@ -78,7 +80,7 @@ struct TimeoutNow {
   version @3 :UInt8;
 }
 
-struct InstallSnapshot {     # reserved: the state and its history are streamed first, then named here
+struct InstallSnapshot {     # reserved: snapshots go in pieces, see SnapshotPiece
   term @0 :UInt64;
   lastIndex @1 :UInt64;
   lastTerm @2 :UInt64;
@@ -89,4 +91,19 @@ struct Suspect {             # "the primary's process is gone"
   primary @1 :UInt64;
   lastLogTerm @2 :UInt64;    # of the sender's last entry
   lastLogIndex @3 :UInt64;
+}
+
+struct SnapshotPiece {       # of the primary's newest snapshot file, in order, to a node that is too far behind
+  transfer @0 :UInt64;       # names this transfer; another one starts anew
+  term @1 :UInt64;           # in which the sender leads
+  index @2 :UInt64;          # of the snapshot
+  total @3 :UInt64;          # bytes of the file
+  offset @4 :UInt64;
+  data @5 :Data;
+}
+
+struct SnapshotAck {         # also sent now and then while the snapshot is being loaded
+  transfer @0 :UInt64;
+  received @1 :UInt64;       # bytes of it that are written
+  refused @2 :Text;          # not empty: why it cannot be taken now
 }
