@@ -64,6 +64,7 @@ class LossyFileSystem final : public FileSystem {
   int64_t pread(int fd, void* bytes, size_t n, uint64_t offset) override {
     return real_->pread(fd, bytes, n, offset);
   }
+  int64_t size(int fd) override { return real_->size(fd); }
   int fdatasync(int fd) override { return synced(fd, real_->fdatasync(fd)); }
   int fsync(int fd) override { return synced(fd, real_->fsync(fd)); }
   int close(int fd) override {

@@ -189,7 +189,7 @@ class Node final : private PeerNet::Events {
   std::map<NodeId, uint64_t> send_pause_;  // when to try again
   std::unique_ptr<SnapshotInstaller> installer_;
   std::vector<std::unique_ptr<SnapshotInstaller>> leaving_;  // given up, not yet ended
-  uint64_t piece_ms_ = 0;  // when the last piece came
+  uint64_t piece_ms_ = 0;                                    // when the last piece came
   uint64_t acked_ = 0;
   uint64_t ack_ms_ = 0;
 
