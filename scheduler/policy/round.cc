@@ -1,6 +1,6 @@
 #include "scheduler/policy/round.h"
 
-#include <optional>
+#include <memory>
 #include <utility>
 
 #include "scheduler/policy/plan.h"
@@ -109,7 +109,7 @@ class Round {
   RoundResult run() {
     if (limits_.backfill == Backfill::kConservative && view_.ready().size() > 0 &&
         view_.hosts().most_free_cpus() > 0) {
-      plan_.emplace(view_.hosts(), now_ms_);
+      plan_ = std::make_unique<Plan>(view_.hosts(), now_ms_);
     }
     size_t failures = 0;
     while (view_.hosts().most_free_cpus() > 0 && failures < limits_.max_tries && !closed_) {
@@ -192,7 +192,7 @@ class Round {
   const RoundLimits& limits_;
   ClassWalk walk_;
   Reservation reservation_;
-  std::optional<Plan> plan_;
+  std::unique_ptr<Plan> plan_;  // of conservative backfill
   RoundResult result_;
   bool closed_ = false;  // nobody else may start
 };
