@@ -14,29 +14,8 @@
 namespace xce::consensus {
 namespace {
 
-constexpr unsigned kMaxInflightEntries = 8192;  // unacknowledged, to one follower
-constexpr size_t kMaxRecordBytes = size_t{4} << 20;
 constexpr uint64_t kLateMs = 20;  // a timer that comes so late tells of a pause
 constexpr size_t kMaxHeldBytes = size_t{32} << 20;
-
-// The configuration entry that founds the cluster.
-std::string first_entry_of(const std::vector<Peer>& peers) {
-  std::vector<uint64_t> ids;
-  std::vector<std::string> addresses;
-  std::vector<const char*> raw;
-  for (const Peer& peer : peers) {
-    ids.push_back(peer.id);
-    addresses.push_back(absl::StrCat(peer.host, ":", peer.port));
-  }
-  for (const std::string& address : addresses) raw.push_back(address.c_str());
-  size_t length = 0;
-  void* const bytes = xce_core_encode_configuration(ids.data(), raw.data(),
-                                                    static_cast<unsigned>(ids.size()), &length);
-  if (bytes == nullptr) return {};
-  std::string out(static_cast<const char*>(bytes), length);
-  std::free(bytes);
-  return out;
-}
 
 }  // namespace
 
@@ -55,92 +34,6 @@ Node::~Node() {
 }
 
 uint64_t Node::now_ms() const { return uv_hrtime() / 1000000; }
-
-absl::Status Node::check_options() {
-  std::sort(options_.peers.begin(), options_.peers.end(),
-            [](const Peer& a, const Peer& b) { return a.id < b.id; });
-  std::set<uint64_t> ids;
-  std::set<std::string> addresses;
-  for (const Peer& peer : options_.peers) {
-    if (peer.id == 0 || peer.host.empty())
-      return absl::InvalidArgumentError("a peer needs an id above 0 and a host");
-    if (!ids.insert(peer.id).second)
-      return absl::InvalidArgumentError(absl::StrCat("two peers have id ", peer.id));
-    if (!addresses.insert(absl::StrCat(peer.host, ":", peer.port)).second)
-      return absl::InvalidArgumentError(
-          absl::StrCat("two peers have address ", peer.host, ":", peer.port));
-  }
-  if (ids.count(options_.self) == 0)
-    return absl::InvalidArgumentError(
-        absl::StrCat("this node's id, ", options_.self, ", is not among the peers"));
-  if (options_.peers.size() > 9) return absl::InvalidArgumentError("more than 9 peers");
-  if (options_.heartbeat_ms < 1 || options_.election_timeout_ms < 2 * options_.heartbeat_ms)
-    return absl::InvalidArgumentError("the election timeout must be at least twice the heartbeat");
-  return absl::OkStatus();
-}
-
-absl::Status Node::open_log() {
-  const std::string first_entry = first_entry_of(options_.peers);
-  if (first_entry.empty())
-    return absl::InvalidArgumentError("the peers' addresses make no configuration");
-  auto dir =
-      DataDir::open(fs_, options_.data_dir, options_.self, first_entry, options_.segment_bytes);
-  if (!dir.ok()) return dir.status();
-  dir_ = std::move(*dir);
-  LogContents contents = std::move(dir_->log()->contents());
-  if (dir_->log()->had_torn_tail())
-    spdlog::info(
-        "consensus: the log's last write had been cut short by a crash and was dropped; nobody was "
-        "told of it");
-  SnapshotMeta snapshot;
-  absl::Status loaded = load_snapshot(&contents, &snapshot);
-  if (loaded.ok()) loaded = reconcile(snapshot, &contents);
-  if (!loaded.ok()) return loaded;
-  taker_ = std::make_unique<SnapshotTaker>(snapshots_, options_.snapshot_hook);
-  conf_index_ = snapshot.conf_index;
-  conf_ = snapshot.conf;
-  applied_ = commit_ = snapshot.index;
-  if (options_.peers.size() == 1) {
-    // A single node elects itself without a new term. Give each run one, so that a term tells runs
-    // apart.
-    contents.term++;
-    contents.vote = options_.self;
-    std::string items;
-    append_term_vote_item(contents.term, contents.vote, &items);
-    absl::Status status = dir_->log()->append(items);
-    if (!status.ok()) return status;
-  }
-  instances_ = std::move(contents.instances);
-  log_ =
-      MemoryLog(std::move(contents.entries), contents.first_index, snapshot.index, snapshot.term);
-  stored_ = log_.last_index();
-
-  const Peer* const self = peer(options_.self);
-  core_ = xce_core_new(options_.self, absl::StrCat(self->host, ":", self->port).c_str(),
-                       static_cast<unsigned>(options_.election_timeout_ms),
-                       static_cast<unsigned>(options_.heartbeat_ms), kMaxInflightEntries,
-                       static_cast<unsigned>(options_.seed ^ random_u64()));
-  if (core_ == nullptr) return absl::ResourceExhaustedError("no memory for the Raft core");
-  std::vector<xce_core_entry> entries;
-  for (uint64_t i = log_.first_index(); i <= log_.last_index(); i++) {
-    const LogEntry& e = log_.at(i);
-    entries.push_back({e.term, e.type, e.data.data(), e.data.size()});
-  }
-  const size_t max_record = std::min(kMaxRecordBytes, LogStore::max_items(options_.segment_bytes));
-  writer_ = std::make_unique<LogWriter>(std::move(dir_->log()), max_record,
-                                        [async = disk_async_] { uv_async_send(async); });
-  xce_core_update update;
-  const xce_core_snapshot raw = {snapshot.index, snapshot.term, snapshot.conf_index,
-                                 snapshot.conf.data(), snapshot.conf.size()};
-  const int rv = xce_core_start_from(
-      core_, now_ms(), contents.term, contents.vote, snapshot.index == 0 ? nullptr : &raw,
-      log_.first_index(), entries.data(), static_cast<unsigned>(entries.size()), &update);
-  if (rv != 0)
-    return absl::InternalError(
-        absl::StrCat("the Raft core refuses the log: ", xce_core_strerror(rv)));
-  absorb(rv, update, "start");
-  return absl::OkStatus();
-}
 
 absl::Status Node::start() {
   absl::Status status = check_options();

@@ -1,6 +1,7 @@
 // The inside of Consensus: drives the Raft core, carries out its updates, and keeps the rules that
-// the core leaves to its caller. In four files: node.cc (life, disk, updates), node_client.cc
-// (proposals, reads, applying, transfer), node_peer.cc (messages, fast failover), node_snapshot.cc.
+// the core leaves to its caller. In six files: node.cc (life, disk, updates), node_client.cc
+// (proposals, reads, applying, transfer), node_peer.cc (messages, fast failover), node_start.cc,
+// node_snapshot.cc and node_install.cc.
 #ifndef XCE_CONTROLLER_CONSENSUS_NODE_H_
 #define XCE_CONTROLLER_CONSENSUS_NODE_H_
 
@@ -29,6 +30,12 @@
 
 namespace xce::consensus {
 
+inline constexpr size_t kMaxRecordBytes = size_t{4} << 20;  // of the log, at most
+
+inline xce_core_snapshot core_snapshot(const SnapshotMeta& meta) {
+  return {meta.index, meta.term, meta.conf_index, meta.conf.data(), meta.conf.size()};
+}
+
 class Node final : private PeerNet::Events {
  public:
   Node(uv_loop_t* loop, Options options, StateMachine* state_machine, Listener* listener);
@@ -53,9 +60,15 @@ class Node final : private PeerNet::Events {
   uint64_t boot_id() const { return boot_; }
 
  private:
-  // ---- node.cc
+  // ---- node_start.cc
   absl::Status check_options();
   absl::Status open_log();
+  absl::Status load_snapshot(LogContents* log, SnapshotMeta* meta);
+  absl::Status read_snapshot(uint64_t index, SnapshotMeta* meta,
+                             std::unique_ptr<StateMachine::Restored>* state);
+  absl::Status reconcile(const SnapshotMeta& meta, LogContents* log);
+
+  // ---- node.cc
   void start_handles();
   uint64_t now_ms() const;
   bool running() const { return core_ != nullptr && !failed_ && !stopped_; }
@@ -112,6 +125,8 @@ class Node final : private PeerNet::Events {
   void snapshot_taken(const SnapshotMeta& meta);
   uint64_t trailing_for(uint64_t index) const;
   std::string checkpoint() const;
+
+  // ---- node_install.cc
   void send_snapshot(NodeId to);
   void pump_snapshot(NodeId to, Sending* sending);
   void end_sending(NodeId to, uint64_t pause_ms);
@@ -124,10 +139,6 @@ class Node final : private PeerNet::Events {
   void give_up_install();
   void finish_install();
   void adopt_snapshot(const SnapshotMeta& meta, StateMachine::Restored* state);
-  absl::Status load_snapshot(LogContents* log, SnapshotMeta* meta);
-  absl::Status read_snapshot(uint64_t index, SnapshotMeta* meta,
-                             std::unique_ptr<StateMachine::Restored>* state);
-  absl::Status reconcile(const SnapshotMeta& meta, LogContents* log);
 
   uv_loop_t* const loop_;
   Options options_;

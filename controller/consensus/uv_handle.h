@@ -4,6 +4,9 @@
 
 #include <uv.h>
 
+#include <functional>
+#include <utility>
+
 namespace xce::consensus {
 
 // Closes a handle made with new, deletes it once libuv is through with it, and forgets it. No
@@ -15,6 +18,24 @@ void close_handle(Handle*& handle) {
   uv_close(reinterpret_cast<uv_handle_t*>(handle),
            [](uv_handle_t* h) { delete reinterpret_cast<Handle*>(h); });
   handle = nullptr;
+}
+
+// Runs something that may take long and that nobody waits for.
+inline void in_background(uv_loop_t* loop, std::function<void()> work) {
+  struct Request {
+    uv_work_t work;
+    std::function<void()> run;
+  };
+  auto* const request = new Request{{}, std::move(work)};
+  request->work.data = request;
+  uv_queue_work(
+      loop, &request->work,
+      [](uv_work_t* work) {
+        auto* const request = static_cast<Request*>(work->data);
+        request->run();
+        request->run = nullptr;
+      },
+      [](uv_work_t* work, int) { delete static_cast<Request*>(work->data); });
 }
 
 }  // namespace xce::consensus
