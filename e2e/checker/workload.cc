@@ -169,6 +169,7 @@ class Workload::Worker {
       write(op, what, status == E_XCE_INVALID ? "refused" : "absent", end);
     } else {
       ++load_.not_applied_;
+      write(op, what, "failed", end);
     }
   }
 

@@ -133,10 +133,13 @@ bool Context::attempt(Operation* op, Frame* frame, const Link& link, int* result
   const auto waiter = std::make_shared<Waiter>();
   endpoint_->send(link.id, seq, std::move(bytes), waiter);
   const bool answered = waiter->wait_until(time_point_of(frame->call.deadline_ms));
-  if (waiter->written()) ++frame->call.sends;
+  // Written or withdrawn, once for all: a request that is still on its way to the loop must not
+  // be sent after its caller was told "not applied".
+  const bool written = answered ? waiter->written() : waiter->withdraw();
+  if (written) ++frame->call.sends;
   if (!answered) {
     endpoint_->forget(link.id, seq);
-    if (frame->call.write && waiter->written()) frame->call.maybe_applied = true;
+    if (frame->call.write && written) frame->call.maybe_applied = true;
     // Alive or not, nobody served within the deadline: one distinct status for all of it (L3.3,
     // L3.4).
     *result = -E_XCE_NOT_READY;
@@ -145,7 +148,7 @@ bool Context::attempt(Operation* op, Frame* frame, const Link& link, int* result
     return true;
   }
   if (waiter->error() == 0) return on_answer(op, frame, link, waiter->words(), result);
-  return on_no_answer(op, frame, link, waiter->error(), waiter->written(), result);
+  return on_no_answer(op, frame, link, waiter->error(), written, result);
 }
 
 bool Context::on_no_answer(Operation* op, Frame* frame, const Link& link, int error, bool written,

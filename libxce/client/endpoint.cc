@@ -17,9 +17,16 @@ void Waiter::complete(int error, Words words) {
   cv_.notify_one();
 }
 
-void Waiter::set_written() {
+bool Waiter::set_written() {
   std::lock_guard<std::mutex> lock(mu_);
-  written_ = true;
+  written_ = !withdrawn_;
+  return written_;
+}
+
+bool Waiter::withdraw() {
+  std::lock_guard<std::mutex> lock(mu_);
+  withdrawn_ = !written_;
+  return written_;
 }
 
 bool Waiter::wait_until(Clock::time_point deadline) {

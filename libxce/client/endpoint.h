@@ -36,18 +36,23 @@ class Waiter {
  public:
   // The loop's side. Only the first call counts. error: 0 with words, or a positive errno.
   void complete(int error, Words words);
-  void set_written();  // the request may have reached the node from now on
+  // The request may reach the node from now on; false when the caller has withdrawn it: do not
+  // send it.
+  bool set_written();
 
   // The caller's side. False when the deadline passed first.
   bool wait_until(Clock::time_point deadline);
   int error() const { return error_; }  // after wait_until gave true
   const Words& words() const { return words_; }
   bool written();
+  // The caller waits no more: a request that is not written yet never will be. Whether it was
+  // written before.
+  bool withdraw();
 
  private:
   std::mutex mu_;
   std::condition_variable cv_;
-  bool done_ = false, written_ = false;
+  bool done_ = false, written_ = false, withdrawn_ = false;
   int error_ = 0;
   Words words_;
 };

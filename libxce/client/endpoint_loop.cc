@@ -201,9 +201,9 @@ void Endpoint::Loop::send(uint64_t id, uint64_t seq, std::string frame,
     return;
   }
   if (waiter != nullptr) {
+    if (!waiter->set_written()) return;  // its caller has been told that it was not applied
     if (peer->second.waiting.empty()) peer->second.waiting_since_ms = uv_now(&uv_);
     peer->second.waiting.emplace(seq, waiter);
-    waiter->set_written();
   }
   connection->second->write(std::move(frame));
 }

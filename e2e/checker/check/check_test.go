@@ -74,6 +74,16 @@ func TestHistories(t *testing.T) {
 			`{"client":1,"op":"submit","key":"a","call":1,"return":2,"outcome":"unknown"}
 {"client":1,"op":"submit","key":"a","call":3,"return":4,"outcome":"ok","job":7}
 {"client":2,"op":"info","key":"a","job":7,"state":"PENDING","call":5,"return":6,"outcome":"ok"}`, ""},
+		"failed and not applied": {made +
+			`{"client":1,"op":"hold","key":"a","job":7,"call":3,"return":4,"outcome":"failed"}
+{"client":2,"op":"submit","key":"b","call":3,"return":4,"outcome":"failed"}
+{"client":2,"op":"list","call":5,"return":6,"outcome":"ok","jobs":[[7,"a","PENDING"]]}`, ""},
+		"failed and applied all the same": {made +
+			`{"client":1,"op":"hold","key":"a","job":7,"call":3,"return":4,"outcome":"failed"}
+{"client":2,"op":"list","call":5,"return":6,"outcome":"ok","jobs":[[7,"a","HELD"]]}`, "job 7 (key a)"},
+		"failed to submit, and there all the same": {made +
+			`{"client":2,"op":"submit","key":"b","call":3,"return":4,"outcome":"failed"}
+{"client":2,"op":"list","call":5,"return":6,"outcome":"ok","jobs":[[7,"a","PENDING"],[8,"b","PENDING"]]}`, "nobody had submitted"},
 		"listings that disagree on the order": {
 			`{"client":1,"op":"submit","key":"a","call":1,"return":10,"outcome":"ok","job":7}
 {"client":2,"op":"submit","key":"b","call":1,"return":10,"outcome":"ok","job":8}

@@ -86,7 +86,7 @@ func bound(ops []Op) []Op {
 			}
 		case op.Op == "submit" && op.Outcome == "unknown":
 			unknown[op.Key]++
-		case op.Outcome != "unknown" && op.State != "ABSENT" && op.Outcome != "absent":
+		case op.Outcome != "unknown" && op.Outcome != "failed" && op.State != "ABSENT" && op.Outcome != "absent":
 			see(op.Key, op.Return)
 		}
 	}

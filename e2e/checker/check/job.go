@@ -19,6 +19,9 @@ type jobState struct {
 // applied after everything else, since it never returns.
 func step(s jobState, op Op) (bool, jobState) {
 	exists := s.state != ""
+	if op.Outcome == "failed" {
+		return true, s
+	}
 	switch op.Op {
 	case "submit":
 		return submit(s, op)

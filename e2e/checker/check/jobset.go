@@ -16,7 +16,7 @@ func identities(ops []Op) (map[string]uint64, []string) {
 	called := map[string]int64{}
 	var wrong []string
 	for _, op := range ops {
-		if first, ok := called[op.Key]; op.Op == "submit" && (!ok || op.Call < first) {
+		if first, ok := called[op.Key]; op.Op == "submit" && op.Outcome != "failed" && (!ok || op.Call < first) {
 			called[op.Key] = op.Call
 		}
 	}
@@ -149,6 +149,7 @@ func earliest(ops []Op) map[string][2]int64 {
 			for _, row := range op.Jobs {
 				note(seen, row.Key, op.Return)
 			}
+		case op.Outcome == "failed":
 		case op.Op == "submit":
 			note(called, op.Key, op.Call)
 			if op.Outcome == "ok" || op.Outcome == "dup" {
