@@ -61,6 +61,7 @@ void fill_body(wire::Op::Which which, const Answer& a, wire::Body::Builder body)
       auto page = body.initJobs();
       auto jobs = page.initJobs(1);
       jobs[0].setId(a.job_id);
+      jobs[0].setState(static_cast<wire::JobState>(a.job_state));
       jobs[0].initSpec().setName("mock");
       page.setTotal(1);
       break;

@@ -36,6 +36,7 @@ struct Answer {
   } action = Do::kReply;  // kCut: close the connection without an answer
   int status = 0;
   uint64_t term = 0, cluster_id = 0, applied = 7, job_id = 42, node_id = 1;
+  uint16_t job_state = 0;   // of the job in a list
   uint32_t dispatched = 1;  // items of a jobdispatch
   bool existing = false;
   std::string redirect_host;
