@@ -179,6 +179,7 @@ std::string Context::stats_json() {
   return absl::StrCat("{\"calls\":", stats_.calls, ",\"failures\":", stats_.failures,
                       ",\"retries\":", stats_.retries, ",\"reconnects\":", stats_.reconnects,
                       ",\"rotations\":", stats_.rotations, ",\"redirects\":", stats_.redirects,
+                      ",\"backoff_ms\":", stats_.backoff_ms,
                       ",\"exhaustions\":", stats_.exhaustions,
                       ",\"ff_dropped\":", stats_.ff_dropped, ",\"generation\":", generation_,
                       ",\"writes_in_flight\":", open_ops_.size(),

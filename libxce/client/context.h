@@ -87,7 +87,7 @@ class Context {
   struct Frame;  // a running call
   struct Stats {
     uint64_t calls = 0, retries = 0, reconnects = 0, rotations = 0, redirects = 0, exhaustions = 0,
-             ff_dropped = 0, failures = 0;
+             ff_dropped = 0, failures = 0, backoff_ms = 0;
   };
   using Lock = std::unique_lock<std::mutex>;
 

@@ -163,6 +163,7 @@ Decision Context::decide_shared(const FailoverConfig& config, CallState* call,
   const Decision d = decide(config, &failover_, call, outcome, now_ms(), random);
   passes_ += static_cast<uint64_t>(call->retries - retries_before);
   stats_.retries += static_cast<uint64_t>(call->retries - retries_before);
+  stats_.backoff_ms += static_cast<uint64_t>(d.delay_ms);
   if (outcome.has_hint) ++stats_.redirects;
   const bool moved = d.action == Action::kConnect || d.action == Action::kGiveUp;
   if (moved && !(failover_.target == outcome.from)) {

@@ -65,7 +65,9 @@ TEST(Example, WaitsForTheJobOfItsKeyThroughAFailover) {
   EXPECT_EQ(status, 0);
   EXPECT_EQ(asked, 2);
   for (const Seen& s : second.seen()) {
-    if (s.which == Op::JOB_SUBMIT) EXPECT_EQ(s.submit_key, "key");
+    if (s.which == Op::JOB_SUBMIT) {
+      EXPECT_EQ(s.submit_key, "key");
+    }
   }
 }
 

@@ -125,6 +125,11 @@ void MockMaster::kill() {
   changed_.notify_all();
 }
 
+void MockMaster::drop_connections() {
+  std::lock_guard<std::mutex> lock(mu_);
+  for (const auto& [id, fd] : fds_) shutdown(fd, SHUT_RDWR);
+}
+
 void MockMaster::freeze() {
   std::lock_guard<std::mutex> lock(mu_);
   frozen_ = true;

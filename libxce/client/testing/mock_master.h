@@ -59,6 +59,8 @@ class MockMaster {
   bool wait_for(wire::Op::Which which, size_t n);
   // As a killed process: nothing listens, every connection is reset or ended.
   void kill();
+  // Ends every connection, but goes on listening.
+  void drop_connections();
   // As a stopped process: connects succeed, but nothing is read or answered until thaw().
   void freeze();
   void thaw();
