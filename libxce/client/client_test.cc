@@ -146,6 +146,36 @@ TEST(Client, ClusterStatusOfAClusterThatIsGoneIsNotReady) {
   EXPECT_NE(std::strstr(error().trail, "ECONNREFUSED"), nullptr) << error().trail;
 }
 
+TEST(Client, NotReadyDiffersFromTransportAndValidationErrors) {  // L3.4
+  for (const int other : {EINVAL, ECONNREFUSED, ECONNRESET, ETIMEDOUT, EPIPE, EHOSTUNREACH, EPROTO,
+                          E_XCE_INVALID, E_XCE_AUTH, E_XCE_PERM, E_XCE_NOENT})
+    EXPECT_NE(E_XCE_NOT_READY, other) << xce_errname(other);
+  EXPECT_TRUE(xce_is_retriable(-E_XCE_NOT_READY));
+  EXPECT_FALSE(xce_is_retriable(-E_XCE_INVALID));
+  EXPECT_STREQ(xce_errname(-E_XCE_NOT_READY), "E_XCE_NOT_READY");
+}
+
+TEST(Client, ZeroRetriesConfigMeansTheDefaults) {  // L6.2
+  xce_client_config_t config;
+  xce_client_config_init(&config);
+  EXPECT_EQ(config.retry.max_retries, 20);
+  EXPECT_EQ(config.retry.initial_delay_ms, 10);
+  EXPECT_EQ(config.retry.max_delay_ms, 5000);
+  EXPECT_EQ(config.retry.multiplier, 2.0);
+  EXPECT_EQ(config.call_deadline_ms, XCE_DEFAULT_CALL_DEADLINE_MS);
+  // Not given at all: one refused pass after another, not only one.
+  std::atomic<int> asked{0};
+  MockMaster master([&](const Seen&) { return ++asked < 4 ? status(E_XCE_NOMASTER) : Answer(); });
+  config.retry = {};
+  std::strcpy(config.masters[0], "127.0.0.1");
+  config.master_ports[0] = master.port();
+  xcecli_ctx_t ctx = nullptr;
+  ASSERT_EQ(xcecli_ctx_init(&ctx, &config), 0);
+  EXPECT_EQ(xcecli_start(ctx), 0) << error().message;
+  EXPECT_EQ(asked, 4);
+  xcecli_ctx_free(ctx);
+}
+
 TEST(Client, AllRefusedIsNotReadyToo) {
   DeadPort a, b;
   Client client({a.port(), b.port()}, 5000, 2);

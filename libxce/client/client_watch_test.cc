@@ -75,6 +75,43 @@ TEST(Watch, FireAndForgetReconnectsADeadConnectionAndRaisesTheGeneration) {
   EXPECT_EQ(rc, -E_XCE_NOT_READY);
 }
 
+TEST(Watch, FireAndForgetDiesWithItsConnectionAndIsCounted) {
+  auto master = std::make_unique<MockMaster>(serve);
+  Client client({master->port()});
+  ASSERT_EQ(xcecli_start(client), 0);
+  ASSERT_EQ(xcecli_heartbeat(client), 0);
+  ASSERT_TRUE(master->wait_for(Which::HEARTBEAT, 1));
+  master->kill();
+  const int64_t deadline = clock_ms() + 5000;
+  int rc = 0;
+  while (rc == 0 && clock_ms() < deadline) rc = xcecli_wakeup(client);
+  EXPECT_EQ(rc, -E_XCE_NOT_READY);
+  const int64_t before = clock_ms();
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(xcecli_heartbeat(client), -E_XCE_NOT_READY);
+  EXPECT_LT(clock_ms() - before, 3000) << "it must not wait for a primary";
+  char stats[1024];
+  xcecli_stats_json(client, stats, sizeof stats);
+  EXPECT_NE(std::strstr(stats, "\"ff_dropped\":101"), nullptr) << stats;
+}
+
+TEST(Watch, ALateErrorOfAnOldConnectionLeavesTheNewOneAlone) {
+  std::atomic<bool> taken_over{false};
+  MockMaster second([&](const Seen&) { return taken_over ? Answer() : status(E_XCE_NOMASTER); });
+  MockMaster first(serve);
+  Client client({first.port(), second.port()}, 10000);
+  ASSERT_EQ(xcecli_start(client), 0);
+  first.freeze();
+  taken_over = true;
+  std::thread other([&] { EXPECT_EQ(client.list(), 0) << error().message; });
+  EXPECT_EQ(client.submit(), 0) << error().message;
+  other.join();
+  EXPECT_EQ(xcecli_generation(client), 2u);
+  first.thaw();  // its answers come now, for calls that are over
+  first.kill();
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(client.list(), 0) << error().message;
+  EXPECT_EQ(xcecli_generation(client), 2u) << "the connection to the second was left";
+}
+
 struct PushProbe {
   std::mutex mu;
   std::condition_variable cv;

@@ -309,15 +309,17 @@ TEST_P(Cut, AfterEveryByteOfRequestAndReply) {
                      proxy_.relayed(Way::kToClient) - to_client};
   if (forgets) sizes[1] = 0;
   ASSERT_GT(sizes[0], 16u);
+  int calls = 2;
   for (const Way way : {Way::kToMaster, Way::kToClient})
     for (size_t k = 0; k < sizes[static_cast<int>(way)]; ++k) {
       SCOPED_TRACE((way == Way::kToMaster ? "sent " : "received ") + std::to_string(k));
-      const int applied = state_.applied(), arrived = state_.arrived();
+      const int applied = state_.applied();
+      ++calls;
       proxy_.cut_after(way, k);
       ASSERT_EQ(op.run(ctx), 0) << error().message << " " << error().trail;
       if (forgets) {  // nobody repeats it; what follows takes a new connection
         ASSERT_EQ(xcecli_hello(ctx, nullptr), 0) << error().message;
-        ASSERT_LE(state_.arrived(), arrived + 1);
+        ASSERT_LE(state_.arrived(), calls);
       }
       ASSERT_TRUE(proxy_.was_cut());
       ASSERT_EQ(state_.applied(), applied + (op.kind == Kind::kWrite ? 1 : 0));

@@ -59,6 +59,7 @@ check "Go format" go_format
 check "Go vet" go_vet
 check "shell syntax" shells
 check "pure folders" python3 tools/lint/pure_check.py
+check "requirements" python3 tools/lint/requirements_check.py
 check "clang-tidy" tidy "$@"
 
 if ((${#failed[@]})); then printf 'lint: failed: %s\n' "$(IFS=,; echo "${failed[*]}")" >&2; exit 1; fi
