@@ -55,4 +55,4 @@ if [ -n "$all" ]; then
   done
 fi
 printf 'install.sh: installed under %s\n' "$root" >&2
-[ -n "$destdir" ] || [ "$prefix" != /usr ] && [ "$prefix" != /usr/local ] || printf 'install.sh: now run ldconfig\n' >&2
+if [ -z "$destdir" ]; then printf 'install.sh: run ldconfig if %s/lib is a folder of the system\n' "${prefix%/}" >&2; fi

@@ -111,5 +111,21 @@ TEST_F(KillPrimary, AClientThatKnowsOnlyAStandbyLandsOnThePrimaryInOneHop) {  //
   EXPECT_EQ(client.master(), cluster_->address(primary));
 }
 
+TEST_F(KillPrimary, TheLastControllerStillTellsTheClustersStatus) {  // docs/semantics.md
+  start({});
+  Client client(cluster_->masters(), 3000);
+  ASSERT_GT(client.submit("true", "one", cluster_->dir()), 0);
+  ASSERT_GE(kill_primary(), 0);
+  ASSERT_GE(kill_primary(), 0);
+  xce_cluster_status_t* status = nullptr;
+  ASSERT_EQ(xcecli_clusterstatus(client.ctx(), &status), 0);
+  EXPECT_EQ(status->nnodes, 3u);
+  EXPECT_STRNE(status->role, "leader");
+  xce_free_cluster_status(status);
+  int rc = 0;
+  client.jobs(&rc);
+  EXPECT_EQ(rc, -E_XCE_NOT_READY);
+}
+
 }  // namespace
 }  // namespace xce::e2e
