@@ -1,4 +1,4 @@
-// xce hosts, queues, drain, undrain, cluster status: the machines rather than the jobs.
+// xce hosts, queues, drain, undrain, cluster: the machines rather than the jobs.
 #include <algorithm>
 #include <memory>
 
@@ -243,6 +243,30 @@ absl::StatusOr<int> run_status(const Context& context) {
       "there is no primary now; more than half of the controllers must run and reach one another");
 }
 
+absl::StatusOr<int> run_transfer(const Context& context, uint64_t to) {
+  auto session = Session::open(context.connection);
+  if (!session.ok()) return session.status();
+  const auto rc = (*session)->call("cannot hand the primary role over", [&](xcecli_ctx_t ctx) {
+    return xcecli_memberctrl(ctx, XCE_MEMBER_TRANSFER, to, nullptr, 0);
+  });
+  if (!rc.ok()) return rc.status();
+  // Who it is now is only news: the hand-over itself has succeeded.
+  xce_cluster_status_t* raw = nullptr;
+  const auto asked = (*session)->call(
+      "cannot ask who leads", [&](xcecli_ctx_t ctx) { return xcecli_clusterstatus(ctx, &raw); });
+  const StatusPtr status(raw);
+  const uint64_t leader = asked.ok() ? status->leader_id : to;
+  if (context.json) {
+    print_json(Json{{"leader_id", leader}, {"term", asked.ok() ? status->term : 0}});
+  } else if (leader == 0) {
+    print("Handed the primary role over\n");
+  } else {
+    print(absl::StrCat("Handed the primary role over: controller ", leader, " is the primary",
+                       asked.ok() ? absl::StrCat(", term ", status->term) : "", "\n"));
+  }
+  return kOk;
+}
+
 }  // namespace
 
 void register_cluster(Registry* registry) {
@@ -276,6 +300,15 @@ void register_cluster(Registry* registry) {
   Command& status = registry->add("status", "who leads, who is connected, how far behind",
                                   "  xce cluster status", cluster.app);
   status.run = run_status;
+  auto to = std::make_shared<uint64_t>(0);
+  Command& transfer = registry->add(
+      "transfer", "hand the primary role over; nothing is lost and nobody sees an error",
+      "  xce cluster transfer\n  xce cluster transfer --to 2", cluster.app);
+  transfer.app
+      ->add_option("--to", *to, "id of the controller that takes over (default: the best one)")
+      ->type_name("ID")
+      ->check(CLI::PositiveNumber);
+  transfer.run = [to](const Context& c) { return run_transfer(c, *to); };
 }
 
 }  // namespace xce::cli

@@ -40,7 +40,7 @@ int complain(const std::string& what) {
 
 int main(int argc, char** argv) {
   xce::Flags flags;
-  std::string log_level = "info";
+  std::string log_level = "info", log_format = "auto";
   CLI::App app(
       "The controller of an XCE cluster: keeps the queue of jobs. Run one, or three of which any "
       "two carry on.\n"
@@ -75,8 +75,15 @@ int main(int argc, char** argv) {
   app.add_option("--snapshot-trailing", flags.snapshot_trailing,
                  "Log entries before a snapshot that stay for standbys that are behind")
       ->capture_default_str();
+  app.add_option(
+      "--metrics-listen", flags.metrics_listen,
+      "host:port for /metrics (Prometheus), /livez, /readyz and /leader over HTTP; port 0 "
+      "picks one (default: not served; 127.0.0.1:9991 is the usual place)");
   app.add_option("--port-file", flags.port_file, "File that gets the port number once it listens");
   app.add_option("--log-level", log_level, "trace, debug, info, warn, error or off")
+      ->capture_default_str();
+  app.add_option("--log-format", log_format,
+                 "text, json (an object a line), or auto: text on a terminal, else json")
       ->capture_default_str();
   try {
     app.parse(argc, argv);
@@ -85,9 +92,8 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return complain(error.what());
   }
-  if (!xce::log::init("xce_controller", log_level))
-    return complain("--log-level '" + log_level +
-                    "' is none of trace, debug, info, warn, error, off");
+  const std::string wrong = xce::log::init("xce_controller", log_level, log_format);
+  if (!wrong.empty()) return complain(wrong);
   auto options = xce::make_options(flags);
   if (!options.ok()) return complain(std::string(options.status().message()));
   options->consensus.seed = random_u64();

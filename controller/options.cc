@@ -163,6 +163,21 @@ absl::Status take_listen(const Flags& flags, service::DaemonOptions* out) {
   return absl::OkStatus();
 }
 
+absl::Status take_metrics(const Flags& flags, service::DaemonOptions* out) {
+  if (flags.metrics_listen.empty()) return absl::OkStatus();
+  const auto address = parse_address("--metrics-listen", flags.metrics_listen);
+  if (!address.ok()) return address.status();
+  const auto ip = resolve("--metrics-listen", address->host);
+  if (!ip.ok()) return ip.status();
+  if (!is_loopback(*ip))
+    return InvalidArgumentError(StrCat("--metrics-listen: ", address->host,
+                                       " is reachable from other machines, but without TLS only "
+                                       "loopback is served: use 127.0.0.1"));
+  out->metrics_host = *ip;
+  out->metrics_port = address->port;
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<service::DaemonOptions> make_options(const Flags& flags) {
@@ -170,6 +185,7 @@ absl::StatusOr<service::DaemonOptions> make_options(const Flags& flags) {
   absl::Status status = take_members(flags, &out.consensus);
   if (status.ok()) status = take_dial(flags, &out.consensus);
   if (status.ok()) status = take_listen(flags, &out);
+  if (status.ok()) status = take_metrics(flags, &out);
   if (!status.ok()) return status;
   if (flags.heartbeat_ms < 1 || flags.heartbeat_ms > 10000)
     return InvalidArgumentError(

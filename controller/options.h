@@ -25,6 +25,7 @@ struct Flags {
   uint64_t host_grace_ms = 10000;
   uint64_t snapshot_log_bytes = uint64_t{64} << 20;
   uint64_t snapshot_trailing = 8192;
+  std::string metrics_listen;  // "host:port"; empty: none
   std::string port_file;
 };
 

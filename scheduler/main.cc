@@ -34,6 +34,7 @@ struct Flags {
   std::string peers = std::string(XCE_DEFAULT_HOST) + ":" + std::to_string(XCE_DEFAULT_PORT);
   std::string name;
   std::string log_level = "info";
+  std::string log_format = "auto";
   int start_timeout_s = 0;
   bool exit_if_unreachable = false;
   std::string backfill = "easy";
@@ -247,6 +248,9 @@ int main(int argc, char** argv) {
   add_sim_flags(&app, &flags);
   app.add_option("--log-level", flags.log_level, "trace, debug, info, warn, error or off")
       ->capture_default_str();
+  app.add_option("--log-format", flags.log_format,
+                 "text, json (an object a line), or auto: text on a terminal, else json")
+      ->capture_default_str();
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& e) {
@@ -265,10 +269,9 @@ int main(int argc, char** argv) {
   }
   if (flags.exit_if_unreachable && flags.start_timeout_s == 0)
     flags.start_timeout_s = kUnreachableAfterS;
-  if (!xce::log::init("xce_scheduler", flags.log_level)) {
-    fprintf(stderr,
-            "xce_scheduler: --log-level %s is none of trace, debug, info, warn, error, off\n",
-            flags.log_level.c_str());
+  const std::string wrong = xce::log::init("xce_scheduler", flags.log_level, flags.log_format);
+  if (!wrong.empty()) {
+    fprintf(stderr, "xce_scheduler: %s\nTry xce_scheduler --help.\n", wrong.c_str());
     return 2;
   }
   return run(flags);

@@ -185,9 +185,10 @@ int run(Options options) {
 int main(int argc, char** argv) {
   const xce::worker::ParsedOptions parsed = xce::worker::parse_options(argc, argv);
   if (!parsed.run) return parsed.exit_status;
-  if (!xce::log::init("xcecd", parsed.options.log_level)) {
-    fprintf(stderr, "--log-level %s: not one of trace, debug, info, warn, error, off\n",
-            parsed.options.log_level.c_str());
+  const std::string wrong =
+      xce::log::init("xcecd", parsed.options.log_level, parsed.options.log_format);
+  if (!wrong.empty()) {
+    fprintf(stderr, "xcecd: %s\nxcecd --help lists the flags\n", wrong.c_str());
     return 2;
   }
   return xce::worker::run(parsed.options);

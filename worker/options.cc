@@ -106,6 +106,9 @@ ParsedOptions parse_options(int argc, char** argv) {
       "a control group directory in which to make memory groups; default: found by itself (v1)");
   app.add_option("--log-level", o.log_level, "trace, debug, info, warn, error or off")
       ->capture_default_str();
+  app.add_option("--log-format", o.log_format,
+                 "text, json (an object a line), or auto: text on a terminal, else json")
+      ->capture_default_str();
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {

@@ -18,6 +18,7 @@ struct Options {
   std::string shepherd;  // path of xce_shepherd
   std::string cgroup;    // an operator's parent for memory groups
   std::string log_level = "info";
+  std::string log_format = "auto";
   std::vector<Gres> gres;
   uint32_t cpus = 0;
   uint64_t memory_mb = 0;

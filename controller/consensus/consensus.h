@@ -22,6 +22,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "libxce/base/histogram.h"
 
 namespace xce::consensus {
 
@@ -100,6 +101,12 @@ struct PeerStatus {
   uint64_t match_index = 0;  // its log is known to equal ours up to here; 0 unless this node leads
   uint64_t lag = 0;          // entries that it is behind; 0 unless this node leads
   int64_t last_contact_ms = -1;  // since it was last heard from; -1: never
+};
+
+// How the log's disk does.
+struct DiskStatus {
+  Histogram write_s;           // time of each write with its sync, in seconds
+  uint64_t backlog_bytes = 0;  // queued and not yet on disk
 };
 
 // What became of a proposal.
@@ -201,6 +208,7 @@ class Consensus {
   uint64_t first_index() const;     // of the log: what is before it is only in the snapshot
   uint64_t snapshot_index() const;  // of the newest snapshot; 0: none
   std::vector<PeerStatus> peers() const;
+  DiskStatus disk() const;  // empty before start() and after stop()
   // A member by its id, or nullptr.
   const Peer* peer(NodeId id) const;
   uint64_t cluster_id() const;

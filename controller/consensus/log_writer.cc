@@ -1,6 +1,7 @@
 #include "controller/consensus/log_writer.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 namespace xce::consensus {
@@ -41,6 +42,11 @@ size_t LogWriter::backlog() const {
   return backlog_;
 }
 
+Histogram LogWriter::write_times() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return write_times_;
+}
+
 void LogWriter::stop() {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -70,13 +76,16 @@ void LogWriter::run() {
         queue_.pop_front();
       }
     }
+    const auto begin = std::chrono::steady_clock::now();
     absl::Status status = store_->append(items, highest_index);
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
     absl::Status cleanup;
     const bool cleans = status.ok() && remove_through != 0;
     if (cleans) cleanup = store_->remove_through(remove_through);
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       backlog_ -= items.size();
+      write_times_.add(took.count());
       if (status.ok()) {
         progress_.durable = ticket;
         if (cleans) progress_.cleanup = cleanup;

@@ -15,6 +15,7 @@
 
 #include "absl/status/status.h"
 #include "controller/consensus/log_store.h"
+#include "libxce/base/histogram.h"
 
 namespace xce::consensus {
 
@@ -45,6 +46,9 @@ class LogWriter {
   // Bytes queued and not yet on disk. Thread safe.
   size_t backlog() const;
 
+  // Times of the writes with their syncs so far, in seconds. Thread safe.
+  Histogram write_times() const;
+
   // Lets the write under way finish, drops what is queued behind it, and joins the thread.
   void stop();
 
@@ -67,6 +71,8 @@ class LogWriter {
   size_t backlog_ = 0;
   uint64_t last_ticket_ = 0;
   Progress progress_;
+  Histogram write_times_{
+      {0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5}};
   bool stopping_ = false;
   std::thread thread_;
 };

@@ -409,6 +409,7 @@ uint64_t Consensus::first_index() const { return node_->first_index(); }
 uint64_t Consensus::snapshot_index() const { return node_->snapshot_index(); }
 std::vector<PeerStatus> Consensus::peers() const { return node_->peers(); }
 const Peer* Consensus::peer(NodeId id) const { return node_->peer(id); }
+DiskStatus Consensus::disk() const { return node_->disk(); }
 uint64_t Consensus::cluster_id() const { return node_->cluster_id(); }
 uint64_t Consensus::boot_id() const { return node_->boot_id(); }
 void Consensus::stop() { node_->stop(); }

@@ -55,6 +55,7 @@ class Node final : private PeerNet::Events {
   uint64_t first_index() const { return log_.first_index(); }
   uint64_t snapshot_index() const { return log_.snapshot_index(); }
   std::vector<PeerStatus> peers() const;
+  DiskStatus disk() const;
   const Peer* peer(NodeId id) const;
   uint64_t cluster_id() const { return dir_ ? dir_->cluster() : 0; }
   uint64_t boot_id() const { return boot_; }

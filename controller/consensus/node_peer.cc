@@ -34,6 +34,14 @@ std::vector<PeerStatus> Node::peers() const {
   return out;
 }
 
+DiskStatus Node::disk() const {
+  DiskStatus out;
+  if (writer_ == nullptr) return out;
+  out.write_s = writer_->write_times();
+  out.backlog_bytes = writer_->backlog();
+  return out;
+}
+
 void Node::adopt_peer(int fd, const std::string& already_read) {
   if (net_ != nullptr) net_->adopt(fd, already_read);
 }

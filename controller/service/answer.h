@@ -95,6 +95,7 @@ struct Answer {
   Index index = 0;
   uint8_t outcome = kNone;
   uint64_t cluster_id = 0;
+  Ask ask = Ask::kNop;  // what is answered, for the statistics
   bool counted = true;  // false: of a one-way request, which nobody counts as in flight
   Body body;
 };

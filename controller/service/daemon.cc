@@ -17,6 +17,7 @@ namespace {
 constexpr uint64_t kHandOverMs = 1000;
 constexpr uint64_t kDrainMs = 500;
 constexpr uint64_t kPollMs = 5;
+constexpr uint64_t kPublishMs = 200;
 
 uv_loop_t* init(uv_loop_t* loop) {
   if (uv_loop_init(loop) != 0) std::abort();  // out of file descriptors at the start
@@ -37,9 +38,10 @@ Daemon::Daemon(DaemonOptions options)
   uv_signal_init(&loop_, &term_);
   uv_signal_init(&loop_, &int_);
   uv_timer_init(&loop_, &timer_);
+  uv_timer_init(&loop_, &publisher_);
   uv_async_init(&loop_, &stopper_,
                 [](uv_async_t* a) { static_cast<Daemon*>(a->data)->begin_stop(); });
-  term_.data = int_.data = timer_.data = stopper_.data = this;
+  term_.data = int_.data = timer_.data = publisher_.data = stopper_.data = this;
 }
 
 Daemon::~Daemon() {
@@ -56,6 +58,8 @@ absl::Status Daemon::start() {
   replica_.set_own_address(options_.listen_host, gateway_.port());
   status = consensus_.start();
   if (!status.ok()) return status;
+  status = serve_http();
+  if (!status.ok()) return status;
   status = write_port_file();
   if (!status.ok()) return status;
   if (options_.catch_signals) {
@@ -71,6 +75,32 @@ absl::Status Daemon::start() {
   spdlog::info("xce_controller ready on {}:{} (node {} of {})", options_.listen_host,
                gateway_.port(), options_.consensus.self, options_.consensus.peers.size());
   return absl::OkStatus();
+}
+
+absl::Status Daemon::serve_http() {
+  if (options_.metrics_host.empty()) return absl::OkStatus();
+  const absl::Status status =
+      gateway_.listen_http(options_.metrics_host, options_.metrics_port,
+                           [this](const std::string& path, const GatewayCounts& counts) {
+                             return answer_http(path, *board_.get(), counts, uv_hrtime() / 1000);
+                           });
+  if (!status.ok())
+    return absl::Status(status.code(),
+                        absl::StrCat("--metrics-listen: ", std::string(status.message())));
+  publish();
+  uv_timer_start(
+      &publisher_, [](uv_timer_t* t) { static_cast<Daemon*>(t->data)->publish(); }, kPublishMs,
+      kPublishMs);
+  spdlog::info("metrics on http://{}:{}/metrics", options_.metrics_host, gateway_.http_port());
+  return absl::OkStatus();
+}
+
+void Daemon::publish() {
+  if (options_.metrics_host.empty()) return;
+  Telemetry telemetry = service_.telemetry();
+  telemetry.stopping = stopping_;
+  telemetry.inbox = runner_.inbox();
+  board_.put(std::move(telemetry));
 }
 
 absl::Status Daemon::write_port_file() const {
@@ -121,9 +151,15 @@ void Daemon::restore(uint64_t index, Restored* state) {
   service_.restored();
 }
 
-void Daemon::on_role(const consensus::RoleInfo& role) { service_.role_changed(role_view(role)); }
+void Daemon::on_role(const consensus::RoleInfo& role) {
+  service_.role_changed(role_view(role));
+  if (started_) publish();
+}
 
-void Daemon::on_fatal(absl::Status status) { service_.failed(std::string(status.message())); }
+void Daemon::on_fatal(absl::Status status) {
+  service_.failed(std::string(status.message()));
+  if (started_) publish();
+}
 
 // ---- the end ------------------------------------------------------------------------------------
 
@@ -132,6 +168,8 @@ void Daemon::begin_stop() {
     spdlog::warn("asked again to stop: leaving at once");
     std::_Exit(1);
   }
+  stopping_ = true;
+  publish();
   if (consensus_.role().role != consensus::Role::kLeader || options_.consensus.peers.size() < 2) {
     drain();
     return;
@@ -171,6 +209,7 @@ void Daemon::end() {
   uv_close(reinterpret_cast<uv_handle_t*>(&term_), nullptr);
   uv_close(reinterpret_cast<uv_handle_t*>(&int_), nullptr);
   uv_close(reinterpret_cast<uv_handle_t*>(&timer_), nullptr);
+  uv_close(reinterpret_cast<uv_handle_t*>(&publisher_), nullptr);
   uv_close(reinterpret_cast<uv_handle_t*>(&stopper_), nullptr);
   if (started_) spdlog::info("stopped");
 }

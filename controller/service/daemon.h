@@ -18,6 +18,7 @@
 #include "controller/service/real_replica.h"
 #include "controller/service/runner.h"
 #include "controller/service/service.h"
+#include "controller/service/telemetry.h"
 #include "controller/state/state.h"
 
 namespace xce::service {
@@ -25,7 +26,9 @@ namespace xce::service {
 struct DaemonOptions {
   std::string listen_host = "127.0.0.1";  // an IP address
   uint16_t listen_port = 9990;            // 0: any free one
-  std::string port_file;                  // gets the port once it listens; empty: none
+  std::string metrics_host;  // an IP address for /metrics, /livez, /readyz, /leader; empty: none
+  uint16_t metrics_port = 0;
+  std::string port_file;  // gets the port once it listens; empty: none
   consensus::Options consensus;
   ServiceOptions service;
   Limits limits;
@@ -40,6 +43,7 @@ class Daemon : private consensus::StateMachine, private consensus::Listener {
   // Listens, reads the log, starts to take part. Errors are in words for the person who started it.
   absl::Status start();
   uint16_t port() const { return gateway_.port(); }
+  uint16_t metrics_port() const { return gateway_.http_port(); }
   // Serves until a signal or stop(). Hands the primary role over first and answers what is under
   // way.
   void run();
@@ -60,6 +64,8 @@ class Daemon : private consensus::StateMachine, private consensus::Listener {
   void drained_or_not_yet();
   void end();
   absl::Status write_port_file() const;
+  absl::Status serve_http();
+  void publish();  // the newest telemetry
 
   const DaemonOptions options_;
   uv_loop_t loop_;
@@ -72,7 +78,10 @@ class Daemon : private consensus::StateMachine, private consensus::Listener {
   uv_signal_t term_, int_;
   uv_async_t stopper_;
   uv_timer_t timer_;
+  uv_timer_t publisher_;
+  TelemetryBoard board_;
   bool started_ = false;
+  bool stopping_ = false;  // asked to
   Phase phase_ = Phase::kServing;
   uint64_t drain_until_ms_ = 0;
 };

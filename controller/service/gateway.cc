@@ -60,6 +60,19 @@ absl::Status Gateway::listen(const std::string& host, uint16_t port) {
   return absl::OkStatus();
 }
 
+absl::Status Gateway::listen_http(const std::string& host, uint16_t port, Http handler) {
+  http_ = std::make_unique<HttpServer>(
+      &loop_, [this, handler = std::move(handler)](const std::string& path) {
+        GatewayCounts counts;
+        counts.connections = connections_.size();
+        counts.refused_connections = refused_connections_;
+        counts.refused_requests = refused_requests_;
+        counts.outbox = mailbox_.size();
+        return handler(path, counts);
+      });
+  return http_->listen(host, port);
+}
+
 void Gateway::start() {
   thread_ = std::thread([this] { run(); });
 }
@@ -99,7 +112,9 @@ void Gateway::accept() {
     return;
   }
   ++by_address_[connection->address()];
-  if (!let_in(connection)) connection->close();
+  if (let_in(connection)) return;
+  ++refused_connections_;
+  connection->close();
 }
 
 bool Gateway::let_in(Connection* connection) {
@@ -125,6 +140,7 @@ bool Gateway::may_be_client(Connection* connection) {
   spdlog::warn(
       "client from {} refused: {} connections are open and the rest is kept for controllers",
       connection->address(), places);
+  ++refused_connections_;
   connection->close();
   return false;
 }
@@ -217,6 +233,7 @@ bool Gateway::take_hello(Connection* connection, Request* request, const Identit
 // ---- output -------------------------------------------------------------------------------------
 
 void Gateway::refuse(Connection* connection, uint64_t seq, int32_t status, std::string message) {
+  ++refused_requests_;
   Answer answer;
   answer.seq = seq;
   answer.status = status;
@@ -319,6 +336,7 @@ void Gateway::finish() {
     connection->dirty = false;
     connection->close_after_flush();
   }
+  if (http_ != nullptr) http_->close();
   // The sweeper goes on until the last connection is closed; then nothing keeps the loop alive.
   uv_unref(reinterpret_cast<uv_handle_t*>(&sweeper_));
   mailbox_.close();

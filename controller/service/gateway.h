@@ -21,6 +21,8 @@
 #include "absl/status/status.h"
 #include "controller/service/answer.h"
 #include "controller/service/connection.h"
+#include "controller/service/health.h"
+#include "controller/service/http_server.h"
 #include "controller/service/mailbox.h"
 #include "controller/service/request.h"
 
@@ -38,6 +40,10 @@ class Gateway : private ConnectionOwner {
   // no such address here.
   absl::Status listen(const std::string& host, uint16_t port);
   uint16_t port() const { return port_; }
+  // Before start(): serves HTTP to operators' tools there, on the I/O thread. Errors as listen().
+  using Http = std::function<HttpReply(const std::string& path, const GatewayCounts& counts)>;
+  absl::Status listen_http(const std::string& host, uint16_t port, Http handler);
+  uint16_t http_port() const { return http_ == nullptr ? 0 : http_->port(); }
   // Starts the I/O thread.
   void start();
   // Hands answers, pushes and orders to the I/O thread, which takes them in order.
@@ -77,6 +83,7 @@ class Gateway : private ConnectionOwner {
   uv_timer_t sweeper_;
   uv_prepare_t before_wait_;
   Mailbox<Outgoing> mailbox_;
+  std::unique_ptr<HttpServer> http_;  // null: not wanted
   std::thread thread_;
   uint16_t port_ = 0;
   bool listening_ = false;
@@ -84,6 +91,7 @@ class Gateway : private ConnectionOwner {
   ConnId last_id_ = 0;
   std::unordered_map<ConnId, std::unique_ptr<Connection>> connections_;
   std::map<std::string, size_t> by_address_;
+  uint64_t refused_connections_ = 0, refused_requests_ = 0;
   std::vector<Inbound> inbound_;  // of this turn
   std::vector<ConnId> dirty_;     // sent to in this turn
   // The newest batch encoded, as many connections get the same one.

@@ -63,6 +63,12 @@ class Mailbox {
     if (open_ && wake) uv_async_send(&async_);
   }
 
+  // How many wait. Any thread.
+  size_t size() const {
+    std::lock_guard<std::mutex> lock(mutex_);
+    return values_.size();
+  }
+
  private:
   static void on_async(uv_async_t* async) {
     auto* self = static_cast<Mailbox*>(async->data);
@@ -74,7 +80,7 @@ class Mailbox {
     if (!values.empty()) self->consumer_(std::move(values));
   }
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::vector<T> values_;  // guarded by mutex_
   bool open_ = false;      // guarded by mutex_
   uv_async_t async_;

@@ -32,10 +32,10 @@ void RealReplica::propose(std::string entry, std::function<void(const Proposed&)
   });
 }
 
-void RealReplica::transfer(uint64_t to, std::function<void(bool)> done) {
+void RealReplica::transfer(uint64_t to, std::function<void(const std::string&)> done) {
   consensus_->transfer(to, [done = std::move(done)](absl::Status status) {
-    if (!status.ok()) spdlog::info("hand-over: {}", std::string(status.message()));
-    done(status.ok());
+    if (!status.ok()) spdlog::warn("hand-over: {}", std::string(status.message()));
+    done(std::string(status.message()));
   });
 }
 
@@ -47,8 +47,15 @@ bool RealReplica::address_of(uint64_t node, std::string* host, uint16_t* port) c
   return true;
 }
 
+void RealReplica::measure(DiskView* view) const {
+  consensus::DiskStatus disk = consensus_->disk();
+  view->sync_s = std::move(disk.write_s);
+  view->backlog_bytes = disk.backlog_bytes;
+}
+
 void RealReplica::describe(ClusterView* view) const {
   view->commit = consensus_->commit();
+  view->applied = consensus_->applied();
   view->last_index = consensus_->last_index();
   view->heartbeat_ms = static_cast<uint32_t>(options_->heartbeat_ms);
   view->election_timeout_ms = static_cast<uint32_t>(options_->election_timeout_ms);

@@ -25,7 +25,7 @@ class RealReplica : public Replica {
 
   void propose(std::string entry, std::function<void(const Proposed&)> done) override;
   void barrier(std::function<void(bool)> done) override { consensus_->barrier(std::move(done)); }
-  void transfer(uint64_t to, std::function<void(bool)> done) override;
+  void transfer(uint64_t to, std::function<void(const std::string&)> done) override;
   void adopt_peer(int fd, std::string already_read) override {
     consensus_->adopt_peer(fd, std::move(already_read));
   }
@@ -33,6 +33,7 @@ class RealReplica : public Replica {
   bool address_of(uint64_t node, std::string* host, uint16_t* port) const override;
   void describe(ClusterView* view) const override;
   uint64_t cluster_id() const override { return consensus_->cluster_id(); }
+  void measure(DiskView* view) const override;
 
  private:
   consensus::Consensus* const consensus_;

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "controller/service/answer.h"
+#include "controller/service/telemetry.h"
 #include "libxce/model/types.h"
 
 namespace xce::service {
@@ -37,16 +38,19 @@ class Replica {
   // done(true): this node was the leader after the call began, and everything committed until then
   // is applied.
   virtual void barrier(std::function<void(bool)> done) = 0;
-  // Hands leadership to a node (0: the best one). done(true) once another node leads.
-  virtual void transfer(uint64_t to, std::function<void(bool)> done) = 0;
+  // Hands leadership to a node (0: the best one). done(""): another node leads; else why not.
+  virtual void transfer(uint64_t to, std::function<void(const std::string& failure)> done) = 0;
   // Takes over the connection of another controller; owns fd.
   virtual void adopt_peer(int fd, std::string already_read) = 0;
   virtual RoleView role() const = 0;
   // Where clients find that node; false: unknown.
   virtual bool address_of(uint64_t node, std::string* host, uint16_t* port) const = 0;
-  // Fills commit, last_index, nodes, heartbeat_ms, election_timeout_ms, cluster_id.
+  // Fills commit, applied (of the log: barriers count too), last_index, nodes, heartbeat_ms,
+  // election_timeout_ms, cluster_id.
   virtual void describe(ClusterView* view) const = 0;
   virtual uint64_t cluster_id() const = 0;
+  // How the disk does; a replica without one leaves it empty.
+  virtual void measure(DiskView* view) const { (void)view; }
 };
 
 }  // namespace xce::service

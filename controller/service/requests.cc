@@ -1,4 +1,5 @@
 // Service: the requests, one by one.
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -32,6 +33,7 @@ Answer Service::answer_to(const Request& request) const {
   answer.term = role_.term;
   answer.index = state_->applied();
   answer.cluster_id = replica_->cluster_id();
+  answer.ask = request.ask;
   answer.counted = !is_one_way(request.ask);
   return answer;
 }
@@ -180,12 +182,16 @@ void Service::written(const Waiter& waiter, const Writes::Fate& fate) {
   reply.index = state_->applied();
   reply.cluster_id = replica_->cluster_id();
   reply.outcome = kNotApplied;
+  reply.ask = waiter.ask;
   reply.counted = !is_one_way(waiter.ask);
   switch (fate.kind) {
     case Writes::Fate::kResult:
       reply.index = fate.index;
       fill_result(waiter, *fate.result, &reply);
-      if (is_one_way(waiter.ask)) return;
+      if (is_one_way(waiter.ask)) {
+        ++requests_[{waiter.ask, reply.status}];
+        return;
+      }
       break;
     case Writes::Fate::kTooLate:
       reply.status = E_XCE_NOT_READY;
@@ -274,14 +280,14 @@ void Service::answer_now(const Request& request) {
   answer(std::move(reply));
 }
 
-void Service::cluster(const Request& request) {
+ClusterView Service::cluster_view() const {
   ClusterView view;
   replica_->describe(&view);
   view.node_id = options_.node_id;
   view.role = word(role_.role);
   view.leader_id = role_.leader;
   view.term = role_.term;
-  view.applied = state_->applied();
+  view.applied = std::max(view.applied, state_->applied());
   view.uptime_ms = static_cast<int64_t>((clock_.monotonic_us() - started_us_) / 1000);
   const auto stats = state_->stats();
   view.jobs_pending = stats.pending;
@@ -299,6 +305,11 @@ void Service::cluster(const Request& request) {
     else
       node.role = node.id == role_.leader ? "leader" : node.connected ? "follower" : "unknown";
   }
+  return view;
+}
+
+void Service::cluster(const Request& request) {
+  ClusterView view = cluster_view();
   Answer reply = answer_to(request);
   if (request.ask == Ask::kClusterConf)
     reply.body = ClusterConfBody{std::move(view)};
@@ -325,14 +336,38 @@ void Service::transfer(const Request& request) {
     answer_status(request, E_XCE_NOENT, absl::StrCat("no node ", member.node_id));
     return;
   }
+  if (member.node_id == options_.node_id) {  // perhaps asked again after the connection was lost
+    answer(answer_to(request));
+    return;
+  }
   spdlog::info("handing the primary role over, as asked by {}", request.who->user);
-  replica_->transfer(member.node_id, [this, request](bool done) {
-    if (done)
+  replica_->transfer(member.node_id, [this, request](const std::string& failure) {
+    if (failure.empty())
       answer(answer_to(request));
     else
-      answer_status(request, E_XCE_BUSY,
-                    "no other node could take the primary role now; see 'xce cluster status'");
+      answer_status(request, E_XCE_BUSY, failure + "; see 'xce cluster status'");
   });
+}
+
+Telemetry Service::telemetry() const {
+  Telemetry out;
+  out.taken_us = clock_.monotonic_us();
+  out.cluster = cluster_view();
+  for (const NodeView& node : out.cluster.nodes)
+    if (node.id == role_.leader) out.primary = absl::StrCat(node.host, ":", node.port);
+  for (int s = 0; s < kJobStates; ++s) {
+    JobFilter filter;
+    filter.states = 1u << s;
+    out.jobs[s] = state_->jobs(filter, 1).total;
+  }
+  out.requests = requests_;
+  out.elections = elections_;
+  out.proposal_commands = writes_.commands_an_entry();
+  out.writes_under_way = writes_.under_way();
+  out.writes_under_way_bytes = writes_.under_way_bytes();
+  out.reads_waiting = barrier_reads_.size() + waiting_reads_ + ready_reads_.size();
+  replica_->measure(&out.disk);
+  return out;
 }
 
 // ---- a job's output -----------------------------------------------------------------------------
@@ -363,9 +398,9 @@ void Service::ask_worker(const Request& request) {
       absl::StrCat(file.empty() ? "the file that its -o option names" : file, " on host ", host);
   const ConnId worker = serving() ? hub_.worker_of(host) : 0;
   if (worker == 0) {
-    answer_status(
-        request, E_XCE_NOENT,
-        absl::StrCat("the worker of host ", host, " is not connected; the output is in ", where));
+    answer_status(request, E_XCE_BUSY,
+                  absl::StrCat("the worker of host ", host,
+                               " is not connected now; try again, or read ", where));
     return;
   }
   LogQuestion question{request.conn, request.seq, host, where,
@@ -382,6 +417,7 @@ void Service::worker_answered(const Request& request) {
   Answer reply = answer_to(request);
   reply.conn = question->asker;
   reply.seq = question->seq;
+  reply.ask = Ask::kJobLog;
   reply.counted = true;
   reply.status = chunk.status < 0 ? -chunk.status : chunk.status;
   reply.message = chunk.message;

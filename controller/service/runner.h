@@ -18,6 +18,7 @@ class Runner {
   Runner(uv_loop_t* loop, Service* service);
   // Hands what came in to the service.
   void post(std::vector<Inbound> inbound) { mailbox_.post_all(std::move(inbound)); }
+  size_t inbox() const { return mailbox_.size(); }  // any thread
   // Ends the handles; the loop must turn once more before this object is destroyed.
   void close();
 

@@ -158,13 +158,26 @@ void Service::give_up_hosts(const std::vector<Event>& events) {
 
 // ---- role ---------------------------------------------------------------------------------------
 
+// How long nothing was heard of a node that led until now: its absence began then, not when it was
+// noticed.
+uint64_t Service::silence_of(uint64_t leader) const {
+  ClusterView view;
+  if (leader != options_.node_id) replica_->describe(&view);
+  for (const NodeView& node : view.nodes)
+    if (node.id == leader && node.last_contact_ms > 0)
+      return static_cast<uint64_t>(node.last_contact_ms);
+  return 0;
+}
+
 void Service::role_changed(const RoleView& role) {
   const bool was_serving = serving();
   const RoleView before = role_;
   role_ = role;
   const uint64_t now_ms = clock_.monotonic_us() / 1000;
-  if (role.leader == 0 && before.leader != 0) leaderless_since_ms_ = now_ms;
+  if (role.leader == 0 && before.leader != 0)
+    leaderless_since_ms_ = now_ms - silence_of(before.leader);
   if (role.leader != 0 && (before.leader != role.leader || before.term != role.term)) {
+    ++elections_;
     last_election_ms_ = clock_.wall_ms();
     last_election_took_ms_ =
         leaderless_since_ms_ == 0 ? 0 : static_cast<int64_t>(now_ms - leaderless_since_ms_);
@@ -186,6 +199,7 @@ void Service::role_changed(const RoleView& role) {
       Answer lost;
       lost.conn = question.asker;
       lost.seq = question.seq;
+      lost.ask = Ask::kJobLog;
       fill_refusal(&lost);
       answer(std::move(lost));
     }
@@ -243,6 +257,7 @@ void Service::tick() {
     Answer late;
     late.conn = question.asker;
     late.seq = question.seq;
+    late.ask = Ask::kJobLog;
     late.status = E_XCE_BUSY;
     late.message = absl::StrCat("the worker did not answer within ", options_.log_query_ms,
                                 " ms; the output is in ", question.where);

@@ -27,6 +27,7 @@
 #include "controller/service/log_queries.h"
 #include "controller/service/replica.h"
 #include "controller/service/request.h"
+#include "controller/service/telemetry.h"
 #include "controller/service/writes.h"
 #include "controller/state/state.h"
 
@@ -78,6 +79,8 @@ class Service {
     return writes_.idle() && barrier_reads_.empty() && waiting_reads_ == 0 && ready_reads_.empty();
   }
   bool serving() const { return role_.role == NodeRole::kLeader && role_.ready && disk_ == "ok"; }
+  // What there is to tell about this node now; all but `stopping` and `inbox` is filled.
+  Telemetry telemetry() const;
   // Every subscriber is told to look elsewhere (a shutdown).
   void end_pushes() { hub_.end_all(); }
 
@@ -94,7 +97,10 @@ class Service {
   void closed(ConnId conn);
 
   Answer answer_to(const Request& request) const;
-  void answer(Answer answer) { outgoing_.emplace_back(std::move(answer)); }
+  void answer(Answer answer) {
+    ++requests_[{answer.ask, answer.status}];
+    outgoing_.emplace_back(std::move(answer));
+  }
   void answer_status(const Request& request, int32_t status, std::string message);
   void refuse(const Request& request);
   void fill_refusal(Answer* answer) const;
@@ -108,6 +114,7 @@ class Service {
   void answer_now(const Request& request);
   void barrier_done(std::vector<Request> reads, bool leader);
   void subscribe(const Request& request);
+  ClusterView cluster_view() const;
   void cluster(const Request& request);
   void transfer(const Request& request);
   void ask_worker(const Request& request);
@@ -115,6 +122,7 @@ class Service {
   void give_up_hosts(const std::vector<Event>& events);
   void propose_own(Op op);
   void watch_scheduler(uint64_t now_ms);
+  uint64_t silence_of(uint64_t leader) const;
 
   const ServiceOptions options_;
   const Clock clock_;
@@ -141,6 +149,8 @@ class Service {
   bool scheduler_gone_ = false;
   uint64_t leaderless_since_ms_ = 0;  // 0: a leader is known
   int64_t last_election_ms_ = 0, last_election_took_ms_ = 0;
+  uint64_t elections_ = 0;
+  std::map<std::pair<Ask, int32_t>, uint64_t> requests_;  // answered, by status
 };
 
 }  // namespace xce::service

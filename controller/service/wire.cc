@@ -185,6 +185,8 @@ struct BodyWriter {
     status.setDisk(from.disk);
     status.setClusterId(from.cluster_id);
     status.setSchedulerName(from.scheduler);
+    status.setHeartbeatMs(from.heartbeat_ms);
+    status.setElectionTimeoutMs(from.election_timeout_ms);
   }
   void operator()(const LogChunk& from) {
     auto log = to.initLog();

@@ -116,6 +116,7 @@ void Writes::propose(uint64_t now_ms, int64_t wall_ms) {
 void Writes::propose_entry(size_t first, size_t last, int64_t wall_ms) {
   Entry entry;
   entry.time_ms = wall_ms;
+  commands_.add(static_cast<double>(last - first));
   auto waiters = std::make_shared<std::vector<Waiter>>();
   for (size_t i = first; i < last; ++i) {
     entry.commands.push_back(std::move(added_[i].command));

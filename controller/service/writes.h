@@ -9,6 +9,7 @@
 
 #include "controller/service/replica.h"
 #include "controller/service/request.h"
+#include "libxce/base/histogram.h"
 #include "libxce/model/command.h"
 
 namespace xce::service {
@@ -44,6 +45,9 @@ class Writes {
   void refuse_added();
   // Nothing is added or under way.
   bool idle() const { return added_.empty() && under_way_ == 0; }
+  size_t under_way() const { return under_way_; }  // entries proposed and undecided
+  size_t under_way_bytes() const { return under_way_bytes_; }
+  const Histogram& commands_an_entry() const { return commands_; }
 
  private:
   struct Added {
@@ -60,6 +64,7 @@ class Writes {
   std::vector<Added> added_;
   size_t under_way_ = 0;  // entries proposed and undecided
   size_t under_way_bytes_ = 0;
+  Histogram commands_{{1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 4096}};
 };
 
 }  // namespace xce::service

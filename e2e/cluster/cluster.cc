@@ -126,7 +126,9 @@ absl::Status Cluster::start_controller(int node) {
                                    "--listen",
                                    address(node),
                                    "--data-dir",
-                                   absl::StrCat(dir_, "/c", node + 1)};
+                                   absl::StrCat(dir_, "/c", node + 1),
+                                   "--log-format",
+                                   "text"};
   if (ports_.size() == 1) {
     argv.push_back("--single");
   } else {
@@ -145,16 +147,16 @@ absl::Status Cluster::start_worker(int i) {
   return workers_[i]->start(
       {program, "--peers", masters(), "--name", absl::StrCat("host", i + 1), "--data-dir",
        absl::StrCat(dir_, "/w", i + 1), "--cpus", absl::StrCat(options_.worker_cpus), "--memory-mb",
-       absl::StrCat(options_.worker_memory_mb)},
+       absl::StrCat(options_.worker_memory_mb), "--log-format", "text"},
       absl::StrCat(dir_, "/logs/worker", i + 1, ".log"));
 }
 
 absl::Status Cluster::start_scheduler(int i) {
   const std::string program = find_program("scheduler/xce_scheduler");
   if (program.empty()) return missing("scheduler/xce_scheduler");
-  return schedulers_[i]->start(
-      {program, "--peers", masters(), "--name", absl::StrCat("sched", i + 1)},
-      absl::StrCat(dir_, "/logs/scheduler", i + 1, ".log"));
+  return schedulers_[i]->start({program, "--peers", masters(), "--name",
+                                absl::StrCat("sched", i + 1), "--log-format", "text"},
+                               absl::StrCat(dir_, "/logs/scheduler", i + 1, ".log"));
 }
 
 absl::Status Cluster::start_apiserver() {

@@ -98,6 +98,8 @@ int accept_status(Reply reply, xce_cluster_status_t** out) {
   s->last_election_took_ms = from.getLastElectionTookMs();
   s->disk = text_of(from.getDisk(), result.arena);
   s->scheduler = text_of(from.getSchedulerName(), result.arena);
+  s->heartbeat_ms = from.getHeartbeatMs();
+  s->election_timeout_ms = from.getElectionTimeoutMs();
   *out = guard.release();
   return 0;
 }

@@ -317,7 +317,7 @@ struct ClusterStatus {
   nodeId @0 :UInt64; role @1 :Text; leaderId @2 :UInt64; term @3 :UInt64; commit @4 :UInt64; applied @5 :UInt64; lastIndex @6 :UInt64;
   nodes @7 :List(Node); uptimeMs @8 :Int64; jobsPending @9 :UInt64; jobsRunning @10 :UInt64; jobsFinished @11 :UInt64;
   sessions @12 :UInt64; lastElectionMs @13 :Int64; lastElectionTookMs @14 :Int64; ready @15 :Bool; disk @16 :Text; clusterId @17 :UInt64;
-  schedulerName @18 :Text;
+  schedulerName @18 :Text; heartbeatMs @19 :UInt32; electionTimeoutMs @20 :UInt32;
 }
 
 struct Push {

@@ -44,8 +44,9 @@ class FakeReplica : public Replica {
     barriers_.push_back(std::move(done));
     if (automatic) later([this] { pass_barriers(true); });
   }
-  void transfer(uint64_t, std::function<void(bool)> done) override {
-    later([done] { done(true); });
+  std::string transfer_failure;  // "": a transfer succeeds
+  void transfer(uint64_t, std::function<void(const std::string&)> done) override {
+    later([this, done] { done(transfer_failure); });
   }
   void adopt_peer(int fd, std::string already_read) override {
     ++adopted;
