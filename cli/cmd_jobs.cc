@@ -60,6 +60,7 @@ absl::Status select_jobs(Session& session, const JobsOptions& options,
   filter.nids = ids.size();
   filter.descending = true;
   uint64_t shown = 0;
+  std::set<uint64_t> listed;  // a job may end between the two passes
   for (const Pass& pass : passes_of(options, states, now_ms)) {
     filter.states = pass.states;
     filter.after_id = 0;
@@ -72,6 +73,7 @@ absl::Status select_jobs(Session& session, const JobsOptions& options,
         *more = true;
         return false;
       }
+      if (!listed.insert(job.id).second) return true;
       each(job);
       ++shown;
       return true;

@@ -47,12 +47,26 @@ bool make_directories(const std::string& path) {
   }
 }
 
+std::vector<std::string> entries_of(const std::string& dir) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(dir, error))
+    names.push_back(entry.path().filename().string());
+  return names;
+}
+
 // Holds DATA/lock for as long as this process lives. The lock goes with the process, however that
 // ends.
 bool lock_data_dir(const std::string& dir) {
   if (!make_directories(dir)) {
     spdlog::error("cannot make the data directory {}: {}; give another --data-dir", dir,
                   std::strerror(errno));
+    return false;
+  }
+  if (const std::string foreign = foreign_entry(entries_of(dir)); !foreign.empty()) {
+    spdlog::error(
+        "{} holds {} and nothing of a worker's: give a directory of its own with --data-dir", dir,
+        foreign);
     return false;
   }
   const std::string path = dir + "/lock";

@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <initializer_list>
 #include <iostream>
 
 #include "absl/strings/numbers.h"
@@ -59,6 +61,18 @@ uint64_t own_memory_mb() {
   return pages > 0 && size > 0
              ? static_cast<uint64_t>(pages) * static_cast<uint64_t>(size) / (1024 * 1024)
              : 1024;
+}
+
+std::string foreign_entry(const std::vector<std::string>& entries) {
+  const auto is_one_of = [](const std::string& name, std::initializer_list<const char*> names) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  std::string foreign;
+  for (const std::string& entry : entries) {
+    if (is_one_of(entry, {"cluster_id", "jobs", "outbox"})) return "";
+    if (!is_one_of(entry, {"lock", "lost+found", "events", "spare"})) foreign = entry;
+  }
+  return foreign;
 }
 
 std::string find_shepherd() {
@@ -126,6 +140,13 @@ ParsedOptions parse_options(int argc, char** argv) {
   o.gres = *resources;
   if (o.peers.empty()) o.peers = "localhost:9990";
   if (o.name.empty()) o.name = own_host_name();
+  if (const auto odd = std::find_if(o.name.begin(), o.name.end(),
+                                    [](unsigned char c) { return c <= ' ' || c == 0x7f; });
+      odd != o.name.end()) {
+    std::cerr << "--name: a host's name has no spaces or control characters\n";
+    parsed.exit_status = 2;
+    return parsed;
+  }
   if (o.cpus == 0) o.cpus = own_cpus();
   if (o.memory_mb == 0) o.memory_mb = own_memory_mb();
   if (o.shepherd.empty()) o.shepherd = find_shepherd();

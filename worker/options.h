@@ -43,6 +43,9 @@ absl::StatusOr<std::vector<Gres>> parse_gres(const std::string& text);
 std::string own_host_name();
 uint32_t own_cpus();
 uint64_t own_memory_mb();
+// What shows that a directory with these entries was in other use before, or "": it is new or a
+// worker's.
+std::string foreign_entry(const std::vector<std::string>& entries);
 // The xce_shepherd that came with this program, or "".
 std::string find_shepherd();
 

@@ -54,6 +54,22 @@ TEST(Options, MistakesExitWithTwo) {
   }
 }
 
+TEST(Options, AHostsNameIsOneWord) {
+  for (const char* name : {"a b", "a\nb", "a\x7f"}) {
+    EXPECT_FALSE(parse({"--name", name}).run);
+    EXPECT_EQ(parse({"--name", name}).exit_status, 2);
+  }
+  EXPECT_TRUE(parse({"--name", "n\xc3\xb6rd-1.example"}).run);
+}
+
+TEST(Options, AForeignDirectoryIsKnownByItsEntries) {
+  EXPECT_EQ(foreign_entry({}), "");
+  EXPECT_EQ(foreign_entry({"lock", "lost+found"}), "");
+  EXPECT_EQ(foreign_entry({"spare", "lock", "outbox", "notes"}), "");
+  EXPECT_EQ(foreign_entry({"lock", "identity"}), "identity");
+  EXPECT_EQ(foreign_entry({"homework"}), "homework");
+}
+
 TEST(Options, HelpAndVersionExitWithZero) {
   for (const char* flag : {"--help", "--version"}) {
     const ParsedOptions parsed = parse({flag});

@@ -7,6 +7,9 @@
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "controller/consensus/core.h"
@@ -96,6 +99,19 @@ absl::Status DataDir::found(uint64_t node, const std::string& first_entry, size_
                        "the directory, or move "
                        "the directory aside and bring this node back with `xce cluster replace ",
                        node, "`."));
+  }
+  if (*old_salt == 0) {
+    std::vector<std::string> names;
+    if (const int rv = fs_->list(path_, &names); rv < 0) return file_error(rv, "list", path_);
+    for (const std::string& name : names) {
+      if (name == "lock" || name == "log" || name == "lost+found" ||
+          name.compare(0, std::strlen(kIdentityName), kIdentityName) == 0)
+        continue;  // an earlier start may have got that far
+      return absl::FailedPreconditionError(
+          absl::StrCat(path_, " holds ", name,
+                       " and nothing of a controller's. Give a directory of its own with "
+                       "--data-dir."));
+    }
   }
   absl::Status status = LogStore::remove(fs_, log_path);
   if (!status.ok()) return status;

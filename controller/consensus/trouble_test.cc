@@ -300,6 +300,22 @@ TEST_F(TroubleTest, AKnownNodeThatComesBackEmptyIsRefused) {
   EXPECT_EQ(cluster_->leader(), nullptr);
 }
 
+// What lies there may be somebody's work, and a mistyped --data-dir must not mix with it.
+TEST_F(TroubleTest, ADirectoryInOtherUseIsLeftAlone) {
+  build(1, false);
+  leader_->kill();
+  Options options = cluster_->options(1);
+  options.data_dir += "-other";
+  std::filesystem::create_directory(options.data_dir);
+  const std::filesystem::path homework = std::filesystem::path(options.data_dir) / "homework";
+  std::filesystem::create_directory(homework);
+  const absl::Status refused = leader_->start(options);
+  EXPECT_NE(std::string(refused.message()).find("homework"), std::string::npos) << refused;
+  EXPECT_FALSE(std::filesystem::exists(std::filesystem::path(options.data_dir) / "identity"));
+  std::filesystem::remove(homework);
+  EXPECT_TRUE(leader_->start(options).ok());
+}
+
 TEST_F(TroubleTest, ANodeOfAnotherClusterIsRefused) {
   build(3, false);
   TestNode* const stranger = others()[0];

@@ -131,6 +131,17 @@ void Service::joined(ConnId id) {
   spdlog::info("{} {} joined", name_of(conn->second.who->role), conn->second.who->name);
 }
 
+// One host has one worker. A process is known by its client id, so a worker's own reconnect is no
+// rival.
+ConnId Service::rival_of(const Request& request) const {
+  const ConnId holder = hub_.worker_of(request.who->name);
+  const auto other = conns_.find(holder);
+  if (holder == 0 || holder == request.conn || other == conns_.end()) return 0;
+  if (other->second.client == request.client) return 0;
+  const uint64_t silent_ms = clock_.monotonic_us() / 1000 - other->second.heard_ms;
+  return silent_ms < options_.host_grace_ms ? holder : 0;
+}
+
 // ---- writes -------------------------------------------------------------------------------------
 
 void Service::write(Request request) {
@@ -151,7 +162,25 @@ void Service::write(Request request) {
                                  name_of(request.who->role)));
       return;
     }
-    if (join->role == Role::kWorker) join->host.name = request.who->name;
+    if (join->role == Role::kWorker) {
+      join->host.name = request.who->name;
+      if (const std::string& name = join->host.name; std::any_of(
+              name.begin(), name.end(), [](unsigned char c) { return c < ' ' || c == 0x7f; })) {
+        answer_status(request, E_XCE_INVALID,
+                      "a host's name has no control characters: give this worker another --name");
+        return;
+      }
+      if (rival_of(request) != 0) {
+        answer_status(request, E_XCE_BUSY,
+                      absl::StrCat("another worker runs as host ", request.who->name,
+                                   ": stop that one, or give this one another --name"));
+        return;
+      }
+      // A silent one must join anew if it ever comes back.
+      if (const ConnId silent = hub_.worker_of(request.who->name);
+          silent != 0 && silent != request.conn)
+        hub_.end(silent);
+    }
   }
   if (auto* notify = std::get_if<Notify>(&command.op)) notify->host = request.who->name;
   if (auto* spec = std::get_if<JobSpec>(&command.op)) {

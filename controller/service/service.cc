@@ -78,8 +78,12 @@ void Service::take_request(Request request) {
 }
 
 void Service::serve(Request request) {
-  if (request.who->role == Role::kWorker)
-    liveness_.heard(request.who->name, clock_.monotonic_us() / 1000);
+  if (request.who->role == Role::kWorker) {
+    const uint64_t now_ms = clock_.monotonic_us() / 1000;
+    conns_[request.conn].heard_ms = now_ms;
+    // A namesake's signs of life must not keep up a host whose own worker is gone.
+    if (rival_of(request) == 0) liveness_.heard(request.who->name, now_ms);
+  }
   switch (request.ask) {
     case Ask::kNop: answer(answer_to(request)); return;
     case Ask::kHeartbeat: return;

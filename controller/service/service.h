@@ -90,6 +90,7 @@ class Service {
     std::shared_ptr<push::Flow> flow;
     ClientId client;
     bool joined = false;
+    uint64_t heard_ms = 0;  // of a worker: its newest request
   };
 
   void take_request(Request request);
@@ -110,6 +111,9 @@ class Service {
   void written(const Waiter& waiter, const Writes::Fate& fate);
   void fill_result(const Waiter& waiter, const Result& result, Answer* answer);
   void joined(ConnId conn);
+  // Another worker that joined under the name of this request's sender and is still heard of; 0:
+  // none.
+  ConnId rival_of(const Request& request) const;
   void read(Request request);
   void answer_now(const Request& request);
   void barrier_done(std::vector<Request> reads, bool leader);

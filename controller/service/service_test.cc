@@ -4,8 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <optional>
 #include <set>
 #include <string>
+#include <thread>
 
 #include "controller/service/testing/fake_replica.h"
 #include "controller/service/testing/test_client.h"
@@ -276,6 +279,70 @@ TEST(Service, AWorkerHearsOnlyOfItsOwnJobs) {
   });
   EXPECT_TRUE(hello->reply().getBody().getHello().getJoined());
   EXPECT_TRUE(hello->reply().getBody().getHello().getHostKnown());
+}
+
+// Joins as a worker until it succeeds.
+bool joins(TestClient* worker) {
+  for (int i = 0; i < 500; ++i) {
+    auto answer = worker->join(Role::kWorker);
+    if (answer == nullptr) return false;
+    if (answer->reply().getStatus() == 0) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  return false;
+}
+
+TEST(Service, AHostHasOneWorker) {
+  Harness harness;
+  std::optional<TestClient> first(std::in_place, harness.port());
+  TestClient second(harness.port());
+  ASSERT_EQ(first->hello(Role::kWorker, "h1"), 0);
+  ASSERT_EQ(first->join(Role::kWorker)->reply().getStatus(), 0);
+  ASSERT_EQ(second.hello(Role::kWorker, "h1"), 0);
+  auto refused = second.join(Role::kWorker);
+  ASSERT_NE(refused, nullptr);
+  EXPECT_EQ(refused->reply().getStatus(), E_XCE_BUSY);
+  EXPECT_NE(std::string(refused->reply().getMessage().cStr()).find("h1"), std::string::npos);
+  first.reset();  // the name is free once the first one's connection is gone
+  EXPECT_TRUE(joins(&second));
+}
+
+TEST(Service, AWorkersOwnReconnectIsNoRival) {
+  Harness harness;
+  TestClient before(harness.port()), after(harness.port());
+  after.client_hi = before.client_hi;
+  after.client_lo = before.client_lo;
+  ASSERT_EQ(before.hello(Role::kWorker, "h1"), 0);
+  ASSERT_EQ(before.join(Role::kWorker)->reply().getStatus(), 0);
+  ASSERT_EQ(after.hello(Role::kWorker, "h1"), 0);
+  // Another op id, as the process goes on counting.
+  auto joined = after.call([](Request r) {
+    r.setOpSeq(1000);
+    auto join = r.initOp().initJoin();
+    join.setRole(wire::Role::WORKER);
+    join.initHost().setCpus(1);
+  });
+  EXPECT_EQ(joined->reply().getStatus(), 0) << joined->reply().getMessage().cStr();
+}
+
+TEST(Service, AHostsNameHasNoControlCharacters) {
+  Harness harness;
+  TestClient worker(harness.port());
+  ASSERT_EQ(worker.hello(Role::kWorker, "h1\nforged line"), 0);
+  EXPECT_EQ(worker.join(Role::kWorker)->reply().getStatus(), E_XCE_INVALID);
+  EXPECT_TRUE(harness.state().hosts().empty());
+}
+
+TEST(Service, ASilentWorkerGivesWay) {
+  ServiceOptions options;
+  options.host_grace_ms = 100;
+  Harness harness(options);
+  TestClient silent(harness.port()), next(harness.port());
+  ASSERT_EQ(silent.hello(Role::kWorker, "h1"), 0);
+  ASSERT_EQ(silent.join(Role::kWorker)->reply().getStatus(), 0);
+  ASSERT_EQ(next.hello(Role::kWorker, "h1"), 0);
+  EXPECT_TRUE(joins(&next));
+  EXPECT_TRUE(silent.closed());
 }
 
 TEST(Service, JobLogAsksTheWorkerOfTheJobsHost) {
