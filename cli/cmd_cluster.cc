@@ -13,6 +13,7 @@
 namespace xce::cli {
 namespace {
 
+constexpr int kStatusMs = 5000;  // until 'xce cluster status' asks each controller by itself
 constexpr int kProbeMs = 500;  // for each controller, when none serves
 
 struct StatusDeleter {
@@ -191,6 +192,7 @@ std::string condition_of(const std::string& trail) {
   if (name == "E_XCE_NOMASTER") return "runs, knows no primary";
   if (name == "E_XCE_NOT_READY") return "runs, is electing a primary or catching up";
   if (name == "E_XCE_STANDBY" || name == "E_XCE_REDIRECT") return "runs, follows a primary";
+  if (name == "ETIMEDOUT") return "does not answer: paused, overloaded or cut off";
   return name;
 }
 
@@ -217,7 +219,10 @@ std::string each_controller(const Connection& connection) {
 }
 
 absl::StatusOr<int> run_status(const Context& context) {
-  auto session = Session::open(context.connection);
+  Connection connection = context.connection;
+  // Whoever asks wants to know what is wrong now; an election is over by then.
+  if (!connection.deadline_given) connection.deadline_ms = kStatusMs;
+  auto session = Session::open(connection);
   absl::Status failure = session.status();
   if (session.ok()) {
     xce_cluster_status_t* raw = nullptr;
