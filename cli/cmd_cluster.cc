@@ -14,7 +14,7 @@ namespace xce::cli {
 namespace {
 
 constexpr int kStatusMs = 5000;  // until 'xce cluster status' asks each controller by itself
-constexpr int kProbeMs = 500;  // for each controller, when none serves
+constexpr int kProbeMs = 500;    // for each controller, when none serves
 
 struct StatusDeleter {
   void operator()(xce_cluster_status_t* status) const { xce_free_cluster_status(status); }
