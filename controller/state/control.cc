@@ -1,5 +1,6 @@
 #include "controller/state/control.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,6 +38,13 @@ struct Wish {
   const JobControl& control;
 };
 
+bool all_hosts_unreachable(const Turn& turn, const Job& job) {
+  return std::all_of(job.allocs.begin(), job.allocs.end(), [&](const Alloc& alloc) {
+    const Host* host = turn.tables.hosts.find(alloc.host);
+    return host == nullptr || host->state == HostState::kUnreachable;
+  });
+}
+
 Verdict kill(const Wish& wish, Job& job) {
   if (is_ended(job.state)) {
     return unchanged(absl::StrCat(label(job), " has ended already (", name_of(job.state), ")"));
@@ -48,6 +56,16 @@ Verdict kill(const Wish& wish, Job& job) {
     return changed();
   }
   const uint32_t signal = wish.control.signal;
+  // Nobody else can end a job whose host is gone for good. Should the host come back, its worker
+  // finds that the job has ended and kills what still runs.
+  if (signal == 0 && all_hosts_unreachable(wish.turn, job)) {
+    const std::string host = job.allocs.front().host;
+    job.desired = Desired::kKill;
+    end_job(wish.turn, job, JobState::kKilled, wish.turn.now_ms,
+            absl::StrCat("killed by ", words_for(wish.command.who), " while its host ", host,
+                         " was unreachable; it may run there until the host comes back"));
+    return changed();
+  }
   if (job.desired == Desired::kKill && job.kill_signal == signal && !dropped) return unchanged();
   job.desired = Desired::kKill;
   job.kill_signal = signal;

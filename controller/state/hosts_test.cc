@@ -54,6 +54,28 @@ TEST(Host, LostKeepsItsJobsAndComesBack) {
             "ok: host n1 UP 1/4, job 1 RUNNING @n1, outbox n1 1");  // was only paused
 }
 
+TEST(Host, KillEndsTheJobsOfAHostThatIsGone) {
+  Cluster c;
+  const JobId id = c.running();
+  c.run(controller(), HostLost{"n1"});
+  c.control(alice(), JobAction::kKill, {id}, 10);  // a signal needs somebody to send it
+  EXPECT_EQ(c.job(id).state, JobState::kRunning);
+  c.control(alice(), JobAction::kKill, {id});
+  EXPECT_EQ(c.job(id).state, JobState::kKilled);
+  EXPECT_NE(c.job(id).reason.find("n1 was unreachable"), std::string::npos) << c.job(id).reason;
+  EXPECT_EQ(c.state.hosts().at("n1").used_cpus, 0u);
+  // What the host tells when it comes back changes nothing.
+  c.join_host("n1", 4, 1000, 2);
+  Report report;
+  report.outbox_seq = 2;
+  report.kind = NotifyKind::kFinish;
+  report.job = id;
+  report.attempt = 1;
+  c.notify("n1", {report}, 2);
+  EXPECT_EQ(c.job(id).state, JobState::kKilled);
+  EXPECT_EQ(c.state.check_invariants().size(), 0u);
+}
+
 TEST(Host, MayComeBackSmallerThanWhatItHolds) {
   Cluster c;
   c.running();
