@@ -14,8 +14,12 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <random>
+#include <string>
+#include <system_error>
 #include <thread>
+#include <vector>
 
 #include "libxce/base/log.h"
 #include "worker/agent/connector.h"
