@@ -104,7 +104,7 @@ absl::Status DataDir::found(uint64_t node, const std::string& first_entry, size_
     std::vector<std::string> names;
     if (const int rv = fs_->list(path_, &names); rv < 0) return file_error(rv, "list", path_);
     for (const std::string& name : names) {
-      if (name == "lock" || name == "log" || name == "lost+found" ||
+      if (name == "lock" || name == "log" || name == "snapshots" || name == "lost+found" ||
           name.compare(0, std::strlen(kIdentityName), kIdentityName) == 0)
         continue;  // an earlier start may have got that far
       return absl::FailedPreconditionError(
