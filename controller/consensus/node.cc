@@ -333,6 +333,7 @@ void Node::settle() {
     if (running()) update_role();
     if (running()) answer_reads();
     if (running()) check_transfer();
+    if (running()) take_over();
     if (running()) run_failover();
     if (running()) take_snapshot_if_due();
   } while (settle_again_ && running());

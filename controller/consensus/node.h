@@ -107,6 +107,7 @@ class Node final : private PeerNet::Events {
   void on_gone(uint64_t peer) override;
   void receive_append(xce_core_message message);
   void tell_suspicion(bool now);
+  void take_over();
   void run_failover();
 
   // ---- node_snapshot.cc
@@ -242,6 +243,8 @@ class Node final : private PeerNet::Events {
   std::map<uint64_t, InstanceId> instances_;
   std::map<uint64_t, uint64_t> last_contact_ms_;
   Failover failover_;
+  xce_core_message handed_over_{};     // the TIMEOUT_NOW of a primary that hands over to us
+  uint64_t handed_over_until_ms_ = 0;  // 0: none
   uint64_t last_told_ms_ = 0;
 };
 

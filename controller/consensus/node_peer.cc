@@ -101,6 +101,10 @@ void Node::on_message(uint64_t from, PeerMessage& message) {
                        from, message.raft.type);
         } else {
           absorb(rv, update, "a message");
+          if (message.raft.type == XCE_MSG_TIMEOUT_NOW) {
+            handed_over_ = message.raft;
+            handed_over_until_ms_ = now + static_cast<uint64_t>(options_.election_timeout_ms);
+          }
         }
       }
       check_installer();
@@ -192,6 +196,22 @@ void Node::tell_suspicion(bool at_once) {
 
 // Called after every event. In particular it comes again after each completed write: the core
 // ignores the request to stand while entries are on their way to the disk.
+// The core ignores TIMEOUT_NOW while entries are on their way to the disk: give it again after each
+// completion.
+void Node::take_over() {
+  if (handed_over_until_ms_ == 0) return;
+  if (xce_core_state(core_) != XCE_STATE_FOLLOWER || xce_core_term(core_) != handed_over_.term ||
+      now_ms() > handed_over_until_ms_) {
+    handed_over_until_ms_ = 0;
+    return;
+  }
+  xce_core_update update;
+  const int rv = xce_core_receive(core_, now_ms(), &handed_over_, &update);
+  if (rv == XCE_CORE_BAD_MESSAGE) return;
+  absorb(rv, update, "taking over");
+  if (running() && xce_core_state(core_) == XCE_STATE_CANDIDATE) settle_again_ = true;
+}
+
 void Node::run_failover() {
   if (!failover_.suspecting()) return;
   tell_suspicion(false);
