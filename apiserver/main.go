@@ -73,9 +73,10 @@ func run(settings *config.Config, log *zap.Logger) int {
 	defer restore()
 	hub := &events.Hub{}
 	client, err := backend.RegisterToBackend(&backend.Config{Peers: settings.Backend.Peers, Address: settings.Backend.Address, Port: settings.Backend.Port,
-		Name: settings.Backend.Name, Timeout: settings.Backend.Timeout(), Slots: settings.Backend.MaxCalls}, hub, log)
+		Name: settings.Backend.Name, Timeout: settings.Backend.Timeout(), Slots: settings.Backend.MaxCalls,
+		TLSCA: settings.Backend.TLSCA, TLSCert: settings.Backend.TLSCert, TLSKey: settings.Backend.TLSKey}, hub, log)
 	if err != nil {
-		log.Error("the candidate list is wrong (--peers, XCE_MASTERS or backend.peers)", zap.Error(err))
+		log.Error("the settings of the connection to the controllers are wrong (--peers, --tls-...)", zap.Error(err))
 		return exitUsage
 	}
 	defer client.Close()

@@ -18,6 +18,7 @@ namespace {
 struct GlobalOptions {
   std::string masters, output = "table", deadline;
   bool json = false, verbose = false;
+  Tls tls;
 };
 
 constexpr char kFooter[] =
@@ -30,13 +31,19 @@ constexpr char kFooter[] =
     "  xce kill 17                end it\n\n"
     "Controllers are found by --masters, XCE_MASTERS, masters = \"...\" in "
     "~/.config/xce/config.toml or\n"
-    "/etc/xce/xce.toml, else at localhost:9990.\n"
+    "/etc/xce/xce.toml, else at localhost:9990. TLS: --tls-ca, --tls-cert and --tls-key, or "
+    "XCE_TLS_CA and\n"
+    "so on, or tls_ca = \"...\" and so on in those files.\n"
     "Exit codes: 0 ok, 1 failure, 2 usage, 3 not found, 4 permission, 5 no leader, 6 outcome "
     "unknown,\n"
     "7 wait timeout; 'xce wait' and 'xce run' give the job's code and put their own at 120+code.";
 
 void add_global_options(CLI::App* app, GlobalOptions* global) {
   app->add_option("--masters", global->masters, "controllers")->type_name("HOST:PORT,...");
+  app->add_option("--tls-ca", global->tls.ca, "authority of the cluster's certificates")
+      ->type_name("FILE");
+  app->add_option("--tls-cert", global->tls.cert, "your certificate")->type_name("FILE");
+  app->add_option("--tls-key", global->tls.key, "its key")->type_name("FILE");
   app->add_option("--output", global->output, "table, or json for programs")
       ->type_name("FORMAT")
       ->check(CLI::IsMember({"table", "json"}));
@@ -54,6 +61,9 @@ absl::StatusOr<Context> context_of(const GlobalOptions& global, const SplitArgum
   const auto masters = find_masters(global.masters, config_files());
   if (!masters.ok()) return masters.status();
   context.connection.masters = *masters;
+  const auto tls = find_tls(global.tls, config_files());
+  if (!tls.ok()) return tls.status();
+  context.connection.tls = *tls;
   context.connection.verbose = global.verbose;
   if (!global.deadline.empty()) {
     const auto ms = parse_duration_ms(global.deadline);
@@ -101,6 +111,7 @@ int run_main(std::vector<std::string> args) {
   register_logs(&registry);
   register_control(&registry);
   register_cluster(&registry);
+  register_pki(&registry);
   add_global_options(&app, &global);
   app.set_version_flag("--version", std::string("xce ") + kVersion);
   app.footer(kFooter);

@@ -94,6 +94,9 @@ int Repl::connect() {
   xce_cluster_config_to_client_config(&cluster, &config);
   config.role = HostRole_user;
   config.call_deadline_ms = timeout_ms_;
+  if (tls_.size() == 3 &&
+      xce_client_config_set_tls(&config, tls_[0].c_str(), tls_[1].c_str(), tls_[2].c_str()) < 0)
+    return -EINVAL;
   const int rc = xcecli_ctx_init(&ctx_, &config);
   if (rc < 0) {
     ctx_ = nullptr;

@@ -18,8 +18,9 @@ namespace xce::cli {
 class Repl {
  public:
   // masters: "host:port,..."; checked by the first command that needs them, or by `set masters`.
-  Repl(std::string masters, int timeout_ms)
-      : masters_(std::move(masters)), timeout_ms_(timeout_ms) {}
+  // tls: paths of PEM files, ca, cert and key; empty: without TLS.
+  Repl(std::string masters, int timeout_ms, std::vector<std::string> tls = {})
+      : masters_(std::move(masters)), timeout_ms_(timeout_ms), tls_(std::move(tls)) {}
   ~Repl() { disconnect(); }
   Repl(const Repl&) = delete;
   Repl& operator=(const Repl&) = delete;
@@ -56,6 +57,7 @@ class Repl {
 
   std::string masters_;
   int timeout_ms_;
+  const std::vector<std::string> tls_;
   xcecli_ctx_t ctx_ = nullptr;
   std::string bad_masters_;  // what is wrong with masters_
 };

@@ -56,6 +56,9 @@ absl::Status Session::start() {
   xce_cluster_config_to_client_config(&cluster, &config);
   config.role = HostRole_user;
   config.call_deadline_ms = connection_.deadline_ms;
+  if (xce_client_config_set_tls(&config, connection_.tls.ca.c_str(), connection_.tls.cert.c_str(),
+                                connection_.tls.key.c_str()) < 0)
+    return absl::InvalidArgumentError("a path of the TLS files is too long");
   const int made = xcecli_ctx_init(&ctx_, &config);
   if (made < 0) return error("cannot set up the connection", made);
   watcher_ = std::thread([this] { watch(); });

@@ -27,6 +27,7 @@ using Page = std::unique_ptr<xce_job_page_t, PageDeleter>;
 
 struct Connection {
   Masters masters;
+  Tls tls;
   int deadline_ms = kPeopleDeadlineMs;  // of each call
   bool deadline_given = false;          // then also of a whole outage while following
   bool verbose = false;                 // errors tell the attempts

@@ -22,6 +22,14 @@ struct Masters {
 absl::StatusOr<Masters> find_masters(const std::string& flag,
                                      const std::vector<std::string>& files);
 
+// Paths of PEM files; all empty: without TLS.
+struct Tls {
+  std::string ca, cert, key;
+};
+// Each of the three, by itself: the flag, else XCE_TLS_CA, XCE_TLS_CERT, XCE_TLS_KEY, else
+// `tls_ca`, `tls_cert`, `tls_key` in the first of `files` that has it.
+absl::StatusOr<Tls> find_tls(const Tls& flags, const std::vector<std::string>& files);
+
 // ~/.config/xce/config.toml (or under XDG_CONFIG_HOME) and /etc/xce/xce.toml.
 std::vector<std::string> config_files();
 

@@ -47,7 +47,11 @@ int run_main(int argc, char** argv) {
                "xce_test");
   std::string masters, timeout = "10000";
   std::vector<std::string> commands;
+  Tls flags;
   app.add_option("--masters", masters, "controllers; as for xce")->type_name("HOST:PORT,...");
+  app.add_option("--tls-ca", flags.ca, "TLS files; as for xce")->type_name("FILE");
+  app.add_option("--tls-cert", flags.cert)->type_name("FILE");
+  app.add_option("--tls-key", flags.key)->type_name("FILE");
   app.add_option("--timeout", timeout, "deadline of each call, in milliseconds (default 10000)")
       ->type_name("MS");
   app.add_option("-c,--command", commands, "run this and leave; may be given again")
@@ -78,7 +82,12 @@ int run_main(int argc, char** argv) {
     complain(std::string(found.status().message()));
     return kUsage;
   }
-  Repl repl(found->text, static_cast<int>(*timeout_ms));
+  const auto tls = find_tls(flags, config_files());
+  if (!tls.ok()) {
+    complain(std::string(tls.status().message()));
+    return kUsage;
+  }
+  Repl repl(found->text, static_cast<int>(*timeout_ms), {tls->ca, tls->cert, tls->key});
   int failures = 0;
   if (!commands.empty()) {
     for (const std::string& command : commands) {

@@ -79,6 +79,13 @@ int main(int argc, char** argv) {
       "--metrics-listen", flags.metrics_listen,
       "host:port for /metrics (Prometheus), /livez, /readyz and /leader over HTTP; port 0 "
       "picks one (default: not served; 127.0.0.1:9991 is the usual place)");
+  app.add_option("--tls-ca", flags.tls.ca,
+                 "PEM file of the authority that signs everybody's certificates; with it, "
+                 "--tls-cert and --tls-key every connection is TLS with certificates on both sides")
+      ->envname("XCE_TLS_CA");
+  app.add_option("--tls-cert", flags.tls.cert, "PEM file of this controller's certificate")
+      ->envname("XCE_TLS_CERT");
+  app.add_option("--tls-key", flags.tls.key, "PEM file of its key")->envname("XCE_TLS_KEY");
   app.add_option("--port-file", flags.port_file, "File that gets the port number once it listens");
   app.add_option("--log-level", log_level, "trace, debug, info, warn, error or off")
       ->capture_default_str();

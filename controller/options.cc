@@ -132,6 +132,19 @@ absl::Status take_members(const Flags& flags, consensus::Options* out) {
   return absl::OkStatus();
 }
 
+absl::Status take_tls(const Flags& flags, service::DaemonOptions* out) {
+  if (!flags.tls.any()) return absl::OkStatus();
+  auto credentials = net::TlsCredentials::load(flags.tls);
+  if (!credentials.ok()) return credentials.status();
+  const net::CertIdentity& own = (*credentials)->own();
+  if (own.role != Role::kController || own.name != StrCat(out->consensus.self))
+    return InvalidArgumentError(StrCat("--tls-cert ", flags.tls.cert, " is the certificate of ",
+                                       net::to_string(own), ", but this is controller ",
+                                       out->consensus.self));
+  out->tls = *std::move(credentials);
+  return absl::OkStatus();
+}
+
 absl::Status take_listen(const Flags& flags, service::DaemonOptions* out) {
   Address address{"127.0.0.1", XCE_DEFAULT_PORT};
   const consensus::Peer* own = own_entry(out->consensus);
@@ -146,10 +159,11 @@ absl::Status take_listen(const Flags& flags, service::DaemonOptions* out) {
   }
   auto ip = resolve(flag, address.host);
   if (!ip.ok()) return ip.status();
-  if (!is_loopback(*ip))
+  if (!is_loopback(*ip) && out->tls == nullptr)
     return InvalidArgumentError(StrCat(flag, ": ", address.host,
                                        " is reachable from other machines, but without TLS only "
-                                       "loopback is served: use 127.0.0.1"));
+                                       "loopback is served: use 127.0.0.1, or give --tls-ca, "
+                                       "--tls-cert and --tls-key"));
   out->listen_host = *ip;
   out->listen_port = address.port;
   if (!flags.advertise.empty()) {
@@ -184,6 +198,7 @@ absl::StatusOr<service::DaemonOptions> make_options(const Flags& flags) {
   service::DaemonOptions out;
   absl::Status status = take_members(flags, &out.consensus);
   if (status.ok()) status = take_dial(flags, &out.consensus);
+  if (status.ok()) status = take_tls(flags, &out);
   if (status.ok()) status = take_listen(flags, &out);
   if (status.ok()) status = take_metrics(flags, &out);
   if (!status.ok()) return status;

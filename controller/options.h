@@ -1,4 +1,5 @@
-// The command line of xce_controller. PURE but for the resolution of a host name.
+// The command line of xce_controller. PURE but for the resolution of a host name and
+// the reading of certificates.
 #ifndef XCE_CONTROLLER_OPTIONS_H_
 #define XCE_CONTROLLER_OPTIONS_H_
 
@@ -8,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "controller/service/daemon.h"
+#include "libxce/net/tls.h"
 
 namespace xce {
 
@@ -27,6 +29,7 @@ struct Flags {
   uint64_t snapshot_trailing = 8192;
   std::string metrics_listen;  // "host:port"; empty: none
   std::string port_file;
+  net::TlsFiles tls;
 };
 
 // Makes sense of the flags. InvalidArgument with words that name the flag and the way out.

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "libxce/net/pki.h"
+
 namespace xce {
 namespace {
 
@@ -83,6 +85,27 @@ TEST(Options, OnlyLoopbackWithoutTls) {
   EXPECT_EQ(why(flags), "");
   flags.listen = "127.0.0.1:99999";
   EXPECT_TRUE(mentions(why(flags), "--listen"));
+}
+
+TEST(Options, WithTlsOtherAddressesAreServedAndTheCertificateIsThisNodes) {
+  const std::string dir = ::testing::TempDir() + "/options_pki";
+  ASSERT_TRUE(net::pki_init(dir).ok());
+  net::CertIdentity two;
+  two.role = Role::kController;
+  two.name = "2";
+  const auto files = net::pki_issue(dir, two);
+  ASSERT_TRUE(files.ok()) << files.status();
+  Flags flags = three(2);
+  flags.listen = "0.0.0.0:7002";
+  flags.tls = *files;
+  auto options = make_options(flags);
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(options->listen_host, "0.0.0.0");
+  EXPECT_NE(options->tls, nullptr);
+  flags.id = 1;
+  EXPECT_TRUE(mentions(why(flags), "certificate of controller 2, but this is controller 1"));
+  flags.tls.key.clear();
+  EXPECT_TRUE(mentions(why(flags), "--tls-key"));
 }
 
 TEST(Options, TimesMakeSense) {

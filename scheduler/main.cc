@@ -35,6 +35,7 @@ struct Flags {
   std::string name;
   std::string log_level = "info";
   std::string log_format = "auto";
+  std::string tls_ca, tls_cert, tls_key;
   int start_timeout_s = 0;
   bool exit_if_unreachable = false;
   std::string backfill = "easy";
@@ -87,6 +88,11 @@ bool make_config(const Flags& flags, xce_client_config_t* config) {
   if (xce_cluster_config_to_client_config(&cluster, config) < 0) return false;
   config->role = HostRole_scheduler;
   snprintf(config->name, sizeof config->name, "%s", flags.name.c_str());
+  if (xce_client_config_set_tls(config, flags.tls_ca.c_str(), flags.tls_cert.c_str(),
+                                flags.tls_key.c_str()) < 0) {
+    fprintf(stderr, "xce_scheduler: a path among --tls-ca, --tls-cert, --tls-key is too long\n");
+    return false;
+  }
   for (int i = 0; i < config->nmasters; ++i) {
     spdlog::info("controller candidate {}: {}:{}", i + 1, config->masters[i],
                  config->master_ports[i]);
@@ -167,7 +173,7 @@ int run(const Flags& flags) {
   xce::sched::Pipeline pipeline(&port, options, &wall_ms, &log_line);
   int rc = port.open(config, &pipeline);
   if (rc < 0) {
-    spdlog::error("cannot start: {}", xce_strerror(rc));
+    spdlog::error("cannot start: {}", port.last_error());
     return 1;
   }
   bool gave_up;
@@ -227,6 +233,13 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--name", flags.name, "name of this scheduler in the cluster")
       ->capture_default_str();
+  app.add_option("--tls-ca", flags.tls_ca,
+                 "PEM file of the authority that signs the cluster's certificates; "
+                 "with --tls-cert and --tls-key: TLS to the controllers")
+      ->envname("XCE_TLS_CA");
+  app.add_option("--tls-cert", flags.tls_cert, "PEM file of this scheduler's certificate")
+      ->envname("XCE_TLS_CERT");
+  app.add_option("--tls-key", flags.tls_key, "PEM file of its key")->envname("XCE_TLS_KEY");
   app.add_flag("--exit-if-unreachable", flags.exit_if_unreachable,
                "exit with code 1 when no controller could be joined within --start-timeout-s (10 s "
                "unless given), instead of waiting for one");

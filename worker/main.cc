@@ -151,7 +151,8 @@ int run(Options options) {
         "it");
 
   xce_set_log_callback(&forward_libxce_log, nullptr);
-  auto link = XceLink::create({options.peers, options.name, options.call_deadline_ms});
+  auto link = XceLink::create({options.peers, options.name, options.call_deadline_ms,
+                               options.tls_ca, options.tls_cert, options.tls_key});
   if (!link.ok()) {
     spdlog::error("{}", std::string(link.status().message()));
     return 2;

@@ -98,6 +98,13 @@ ParsedOptions parse_options(int argc, char** argv) {
                  "controller candidates, [name=]host:port[,...]; default localhost:9990")
       ->envname("XCE_MASTERS");
   app.add_option("--name", o.name, "name of this host in the cluster; default: its host name");
+  app.add_option("--tls-ca", o.tls_ca,
+                 "PEM file of the authority that signs the cluster's certificates; "
+                 "with --tls-cert and --tls-key: TLS to the controllers")
+      ->envname("XCE_TLS_CA");
+  app.add_option("--tls-cert", o.tls_cert, "PEM file of this host's certificate")
+      ->envname("XCE_TLS_CERT");
+  app.add_option("--tls-key", o.tls_key, "PEM file of its key")->envname("XCE_TLS_KEY");
   app.add_option("--data-dir", o.data_dir, "where job directories and the outbox lie")
       ->capture_default_str();
   app.add_option("--cpus", o.cpus, "processors to offer; default: all that this process may use");

@@ -19,6 +19,7 @@ struct Options {
   std::string cgroup;    // an operator's parent for memory groups
   std::string log_level = "info";
   std::string log_format = "auto";
+  std::string tls_ca, tls_cert, tls_key;
   std::vector<Gres> gres;
   uint32_t cpus = 0;
   uint64_t memory_mb = 0;

@@ -72,6 +72,9 @@ type Config struct {
 	Name    string        // of this apiserver; "": its host's name
 	Timeout time.Duration // of one call
 	Slots   int           // calls at once
+	TLSCA   string        // PEM files; all three or none
+	TLSCert string
+	TLSKey  string
 }
 
 // Client is the connection to the controllers. Its methods may be called from any goroutine.
@@ -159,11 +162,15 @@ func RegisterToBackend(config *Config, hub *events.Hub, log *zap.Logger) (*Clien
 	defer C.free(unsafe.Pointer(name))
 	C.xce_backend_set_name(&c_config, name)
 
+	if err := setTLS(&c_config, config); err != nil {
+		return nil, err
+	}
+
 	client := &Client{health: &Health{}, hub: hub, log: log, peers: addresses(cluster)}
 	clibLog.Store(log)
 	C.xce_backend_log_to_go()
-	if rc := C.xcecli_ctx_init(&client.ctx, &c_config); rc < 0 {
-		return nil, fmt.Errorf("libxce refuses its configuration: %s", statusText(int(-rc)))
+	if err := client.init(&c_config); err != nil {
+		return nil, err
 	}
 	client.rejoin = &Rejoiner{
 		join:       client.join,
@@ -183,6 +190,30 @@ func RegisterToBackend(config *Config, hub *events.Hub, log *zap.Logger) (*Clien
 	}
 	log.Info("candidate list", zap.Strings("candidates", client.peers), zap.Int("count", len(client.peers)))
 	return client, nil
+}
+
+// setTLS puts the paths of the TLS files where libxce looks for them.
+func setTLS(out *C.xce_client_config_t, config *Config) error {
+	ca, cert, key := C.CString(config.TLSCA), C.CString(config.TLSCert), C.CString(config.TLSKey)
+	defer C.free(unsafe.Pointer(ca))
+	defer C.free(unsafe.Pointer(cert))
+	defer C.free(unsafe.Pointer(key))
+	if rc := C.xce_client_config_set_tls(out, ca, cert, key); rc < 0 {
+		return fmt.Errorf("the paths of the TLS files: %s", statusText(int(-rc)))
+	}
+	return nil
+}
+
+// init makes the context. Last errors belong to the operating system's thread.
+func (c *Client) init(config *C.xce_client_config_t) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if rc := C.xcecli_ctx_init(&c.ctx, config); rc < 0 {
+		var last C.xce_error_t
+		C.xcecli_last_error(&last)
+		return fmt.Errorf("libxce refuses its configuration: %s", C.GoString(&last.message[0]))
+	}
+	return nil
 }
 
 // Start connects and joins, trying every candidate, and from then on keeps the connection alive until Close, also when this first attempt failed:

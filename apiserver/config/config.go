@@ -33,6 +33,9 @@ type Backend struct {
 	Name      string   `yaml:"name"`       // this apiserver's, in the controllers' logs
 	TimeoutMs int      `yaml:"timeout_ms"` // of one call
 	MaxCalls  int      `yaml:"max_calls"`  // at once
+	TLSCA     string   `yaml:"tls_ca"`     // PEM files: the authority, our certificate, its key; all empty: without TLS
+	TLSCert   string   `yaml:"tls_cert"`
+	TLSKey    string   `yaml:"tls_key"`
 }
 
 // Timeout of one call.
@@ -45,8 +48,12 @@ Usage: xce_apiserver [flags]
   --listen HOST:PORT     where to serve HTTP; port 0 takes a free one (default 127.0.0.1:9980).
                          Without TLS only loopback addresses are possible.
   --peers LIST           the controllers, [name=]host:port[,...] (default localhost:9990; environment XCE_MASTERS)
-  --config FILE          YAML: listen, log_level, exit_if_unreachable, backend: {peers, address, port, name, timeout_ms, max_calls}
+  --config FILE          YAML: listen, log_level, exit_if_unreachable, backend: {peers, address, port, name, timeout_ms, max_calls,
+                         tls_ca, tls_cert, tls_key}
   --name NAME            name of this apiserver for the controllers (default: the host's name)
+  --tls-ca FILE          the authority of the cluster's certificates (environment XCE_TLS_CA); with the next two: TLS to the controllers
+  --tls-cert FILE        certificate of this apiserver (XCE_TLS_CERT)
+  --tls-key FILE         its key (XCE_TLS_KEY)
   --timeout-ms N         deadline of one call to the controllers (default 10000)
   --max-calls N          calls to the controllers at once; more requests wait (default 64)
   --exit-if-unreachable  exit when no controller can be reached at the start, instead of waiting for one
@@ -78,6 +85,9 @@ func Load(args []string, env func(string) string, version string, out io.Writer)
 	flags.StringVar(&peers, "peers", "", "")
 	flags.StringVar(&file, "config", "", "")
 	flags.StringVar(&given.Backend.Name, "name", "", "")
+	flags.StringVar(&given.Backend.TLSCA, "tls-ca", "", "")
+	flags.StringVar(&given.Backend.TLSCert, "tls-cert", "", "")
+	flags.StringVar(&given.Backend.TLSKey, "tls-key", "", "")
 	flags.IntVar(&given.Backend.TimeoutMs, "timeout-ms", 0, "")
 	flags.IntVar(&given.Backend.MaxCalls, "max-calls", 0, "")
 	flags.BoolVar(&given.ExitIfUnreachable, "exit-if-unreachable", false, "")
@@ -110,9 +120,18 @@ func Load(args []string, env func(string) string, version string, out io.Writer)
 		"port-file":           func() { config.PortFile = given.PortFile },
 		"log-level":           func() { config.LogLevel = given.LogLevel },
 		"peers":               func() { config.Backend.Peers = []string{peers} },
+		"tls-ca":              func() { config.Backend.TLSCA = given.Backend.TLSCA },
+		"tls-cert":            func() { config.Backend.TLSCert = given.Backend.TLSCert },
+		"tls-key":             func() { config.Backend.TLSKey = given.Backend.TLSKey },
 	}
 	if masters := env("XCE_MASTERS"); masters != "" {
 		config.Backend.Peers = []string{masters}
+	}
+	for name, path := range map[string]*string{"XCE_TLS_CA": &config.Backend.TLSCA, "XCE_TLS_CERT": &config.Backend.TLSCert,
+		"XCE_TLS_KEY": &config.Backend.TLSKey} {
+		if value := env(name); value != "" {
+			*path = value
+		}
 	}
 	flags.Visit(func(f *flag.Flag) {
 		if apply := set[f.Name]; apply != nil {

@@ -24,6 +24,11 @@
 #include "absl/status/statusor.h"
 #include "libxce/base/histogram.h"
 
+namespace xce::net {
+class TlsCredentials;
+class TlsSession;
+}  // namespace xce::net
+
 namespace xce::consensus {
 
 class FileSystem;
@@ -71,6 +76,8 @@ struct Options {
       300;  // a follower stands after 1 to 2 times this without a word from the leader
   FileSystem* fs = nullptr;  // nullptr: the operating system's
   uint64_t seed = 0;         // of election timers and pauses; give each node another one
+  // For connections between the nodes; null: without TLS. Each node's certificate names its id.
+  std::shared_ptr<net::TlsCredentials> tls;
   size_t segment_bytes = size_t{8}
                          << 20;  // of a log segment; must stay the same for a data directory
   size_t snapshot_log_bytes =
@@ -191,9 +198,9 @@ class Consensus {
   // done(false): not leader, or the role was lost.
   void barrier(std::function<void(bool ok)> done);
 
-  // Takes over an accepted, non-TLS connection whose preamble said "peer", with what has been read
-  // from it.
-  void adopt_peer(int fd, std::string already_read);
+  // Takes over an accepted connection whose preamble said "peer", with what has been read from it
+  // and decrypted, and its TLS session (null without TLS).
+  void adopt_peer(int fd, std::string already_read, std::shared_ptr<net::TlsSession> tls = nullptr);
 
   // Hands leadership to a voter, or to the best one for 0. Proposals made meanwhile wait. Errors:
   // FailedPrecondition (not leader, or nobody to hand over to), DeadlineExceeded (it did not catch

@@ -56,7 +56,7 @@ absl::Status Node::start() {
   start_handles();
   const unsigned user_timeout_ms =
       static_cast<unsigned>(std::max(1000, 4 * options_.election_timeout_ms));
-  net_.reset(new PeerNet(loop_, this, user_timeout_ms, options_.seed ^ boot_));
+  net_.reset(new PeerNet(loop_, this, user_timeout_ms, options_.seed ^ boot_, options_.tls));
   for (const Peer& peer : options_.peers) {
     if (peer.id == options_.self) continue;
     const auto other = options_.dial.find(peer.id);
@@ -396,8 +396,8 @@ void Consensus::propose(std::string entry, std::function<void(Outcome)> done) {
   node_->propose(std::move(entry), std::move(done));
 }
 void Consensus::barrier(std::function<void(bool)> done) { node_->barrier(std::move(done)); }
-void Consensus::adopt_peer(int fd, std::string already_read) {
-  node_->adopt_peer(fd, already_read);
+void Consensus::adopt_peer(int fd, std::string already_read, std::shared_ptr<net::TlsSession> tls) {
+  node_->adopt_peer(fd, already_read, std::move(tls));
 }
 void Consensus::transfer(NodeId to, std::function<void(absl::Status)> done) {
   node_->transfer(to, std::move(done));

@@ -46,7 +46,7 @@ class Node final : private PeerNet::Events {
   void propose(std::string entry, std::function<void(Outcome)> done);
   void barrier(std::function<void(bool)> done);
   void transfer(NodeId to, std::function<void(absl::Status)> done);
-  void adopt_peer(int fd, const std::string& already_read);
+  void adopt_peer(int fd, const std::string& already_read, std::shared_ptr<net::TlsSession> tls);
 
   const RoleInfo& role() const { return role_; }
   uint64_t applied() const { return applied_; }

@@ -42,8 +42,9 @@ DiskStatus Node::disk() const {
   return out;
 }
 
-void Node::adopt_peer(int fd, const std::string& already_read) {
-  if (net_ != nullptr) net_->adopt(fd, already_read);
+void Node::adopt_peer(int fd, const std::string& already_read,
+                      std::shared_ptr<net::TlsSession> tls) {
+  if (net_ != nullptr) net_->adopt(fd, already_read, std::move(tls));
 }
 
 Hello Node::own_hello() {

@@ -44,6 +44,12 @@ bool numeric_address(const std::string& host, uint16_t port, sockaddr_storage* o
          uv_ip6_addr(host.c_str(), port, reinterpret_cast<sockaddr_in6*>(out)) == 0;
 }
 
+// Whether that session's certificate is the one of controller `node`.
+bool names_node(const net::TlsSession* tls, uint64_t node) {
+  return tls != nullptr && tls->peer().role == Role::kController &&
+         tls->peer().name == std::to_string(node);
+}
+
 }  // namespace
 
 struct PeerNet::Connection {
@@ -52,6 +58,7 @@ struct PeerNet::Connection {
   PeerNet* net;             // nullptr once dropped
   Peer* dialled = nullptr;  // whose dialled connection this is; nullptr for an accepted one
   uint64_t from = 0;        // the peer that said hello on an accepted one
+  std::shared_ptr<net::TlsSession> tls;  // null without TLS
   net::FrameDecoder decoder;
   uint64_t since_ms = 0;
   bool said_hello = false;     // the other side has, and was welcome
@@ -81,8 +88,13 @@ struct PeerNet::Resolve {
   Peer* peer;  // nullptr once nobody waits
 };
 
-PeerNet::PeerNet(uv_loop_t* loop, Events* events, unsigned user_timeout_ms, uint64_t seed)
-    : loop_(loop), events_(events), user_timeout_ms_(user_timeout_ms), random_(seed) {
+PeerNet::PeerNet(uv_loop_t* loop, Events* events, unsigned user_timeout_ms, uint64_t seed,
+                 std::shared_ptr<net::TlsCredentials> tls)
+    : loop_(loop),
+      events_(events),
+      user_timeout_ms_(user_timeout_ms),
+      random_(seed),
+      tls_(std::move(tls)) {
   sweeper_ = new uv_timer_t;
   uv_timer_init(loop_, sweeper_);
   sweeper_->data = this;
@@ -188,12 +200,51 @@ void PeerNet::on_connect(Connection* connection, int status) {
   }
   set_socket_options(&connection->tcp, user_timeout_ms_);
   start_reading(connection);
+  if (tls_ != nullptr) start_tls(connection);
   std::string bytes(net::kPeerPreamble, net::kPreambleSize);
   append_hello_frame(events_->own_hello(), &bytes);
   write(connection, std::move(bytes));
 }
 
-void PeerNet::adopt(int fd, std::string_view already_read) {
+void PeerNet::start_tls(Connection* connection) {
+  std::string complaint;
+  connection->tls =
+      std::make_shared<net::TlsSession>(tls_->current(&complaint), net::TlsSession::Side::kClient);
+  if (!complaint.empty()) spdlog::warn("consensus: {}", complaint);
+  write_raw(connection, connection->tls->take_output());
+}
+
+// What the socket gave: through TLS, if there is any, to on_bytes.
+void PeerNet::on_received(Connection* connection, std::string_view bytes) {
+  if (connection->tls == nullptr) {
+    on_bytes(connection, bytes);
+    return;
+  }
+  net::TlsSession& tls = *connection->tls;
+  Peer* const peer = connection->dialled;
+  const bool was_up = tls.established();
+  std::string plain;
+  absl::Status status = tls.feed(bytes, &plain);
+  if (status.ok() && !was_up && tls.established() && peer != nullptr &&
+      tls.peer().name != std::to_string(peer->id))  // its role has been checked
+    status = absl::UnauthenticatedError("the certificate there is that of " +
+                                        net::to_string(tls.peer()));
+  if (!status.ok()) {
+    // Our preamble and hello are not sent to the wrong one; an alert is.
+    if (!tls.established()) write_raw(connection, tls.take_output());
+    if (peer != nullptr)
+      refused(peer, std::string(status.message()));
+    else
+      spdlog::warn("consensus: connection from node {} closed: {}", connection->from,
+                   std::string(status.message()));
+    if (connection->net != nullptr) on_end(connection, UV_EPROTO);
+    return;
+  }
+  if (tls.has_output()) write_raw(connection, tls.take_output());
+  if (!plain.empty() && connection->net != nullptr) on_bytes(connection, plain);
+}
+
+void PeerNet::adopt(int fd, std::string_view already_read, std::shared_ptr<net::TlsSession> tls) {
   if (sweeper_ == nullptr) {
     ::close(fd);
     return;
@@ -209,6 +260,7 @@ void PeerNet::adopt(int fd, std::string_view already_read) {
   if (strangers >= kMaxStrangers) drop(oldest);
   auto* connection = new Connection;
   connection->net = this;
+  connection->tls = std::move(tls);
   connection->since_ms = uv_now(loop_);
   uv_tcp_init(loop_, &connection->tcp);
   connection->tcp.data = connection;
@@ -236,7 +288,7 @@ void PeerNet::start_reading(Connection* connection) {
         if (n < 0) {
           connection->net->on_end(connection, static_cast<int>(n));
         } else {
-          connection->net->on_bytes(connection, {buf->base, static_cast<size_t>(n)});
+          connection->net->on_received(connection, {buf->base, static_cast<size_t>(n)});
         }
       });
 }
@@ -284,7 +336,11 @@ void PeerNet::on_hello(Connection* connection, const Hello& hello) {
   }
   const auto found = peers_.find(hello.node);
   Hello answer = events_->own_hello();
-  answer.refused = events_->check_hello(hello);
+  // First, as check_hello remembers the data directory of a node that it sees for the first time.
+  if (tls_ != nullptr && !names_node(connection->tls.get(), hello.node))
+    answer.refused = "its certificate does not name node " + std::to_string(hello.node);
+  else
+    answer.refused = events_->check_hello(hello);
   if (found == peers_.end() && answer.refused.empty())
     answer.refused = "not a member of this cluster";
   std::string bytes;
@@ -324,11 +380,7 @@ void PeerNet::on_dialled_hello(Connection* connection, const Hello& hello) {
     refusal = "node " + std::to_string(hello.node) + " answers at its address";
   if (refusal.empty()) refusal = events_->check_hello(hello);
   if (!refusal.empty()) {
-    if (refusal != peer->refusal)
-      spdlog::error("consensus: no connection to node {} ({}:{}): {}", peer->id, peer->host,
-                    peer->port, refusal);
-    peer->refusal = refusal;
-    peer->pause_ms = kRefusedPauseMs;
+    refused(peer, refusal);
     on_end(connection, UV_ECANCELED);
     return;
   }
@@ -344,6 +396,15 @@ void PeerNet::on_dialled_hello(Connection* connection, const Hello& hello) {
   connection->said_hello = true;
   peer->pause_ms = kFirstPauseMs;
   events_->on_connected(id);
+}
+
+// Says so once, and asks less often from now on.
+void PeerNet::refused(Peer* peer, const std::string& why) {
+  if (why != peer->refusal)
+    spdlog::error("consensus: no connection to node {} ({}:{}): {}", peer->id, peer->host,
+                  peer->port, why);
+  peer->refusal = why;
+  peer->pause_ms = kRefusedPauseMs;
 }
 
 void PeerNet::note_boot(uint64_t id, const Hello& hello) {
@@ -390,6 +451,14 @@ void PeerNet::drop(Connection* connection) {
 }
 
 void PeerNet::write(Connection* connection, std::string bytes) {
+  if (connection->tls != nullptr) {
+    connection->tls->write(bytes);  // kept there until the handshake is over
+    bytes = connection->tls->take_output();
+  }
+  if (!bytes.empty()) write_raw(connection, std::move(bytes));
+}
+
+void PeerNet::write_raw(Connection* connection, std::string bytes) {
   auto* const stream = reinterpret_cast<uv_stream_t*>(&connection->tcp);
   size_t done = 0;
   if (uv_stream_get_write_queue_size(stream) == 0) {

@@ -22,6 +22,7 @@
 #include <string_view>
 
 #include "controller/consensus/peer_codec.h"
+#include "libxce/net/tls.h"
 
 namespace xce::consensus {
 
@@ -43,17 +44,18 @@ class PeerNet {
   };
 
   // user_timeout_ms: how long sent bytes may stay unacknowledged before a connection counts as
-  // lost.
-  PeerNet(uv_loop_t* loop, Events* events, unsigned user_timeout_ms, uint64_t seed);
+  // lost. tls: null without TLS; with it a peer's certificate must name the node id that it claims.
+  PeerNet(uv_loop_t* loop, Events* events, unsigned user_timeout_ms, uint64_t seed,
+          std::shared_ptr<net::TlsCredentials> tls = nullptr);
   ~PeerNet();
   PeerNet(const PeerNet&) = delete;
   PeerNet& operator=(const PeerNet&) = delete;
 
   // Dials a peer, for ever. `host` may be a name.
   void add_peer(uint64_t id, const std::string& host, uint16_t port);
-  // Takes over an accepted connection; `already_read` is what has been read from it, with or
-  // without the preamble.
-  void adopt(int fd, std::string_view already_read);
+  // Takes over an accepted connection; `already_read` is what has been read from it and decrypted,
+  // with or without the preamble; `tls` its session, established, or null.
+  void adopt(int fd, std::string_view already_read, std::shared_ptr<net::TlsSession> tls = nullptr);
   // Sends whole frames, or drops them when there is no connection or too much is queued on it.
   void send(uint64_t peer, std::string frames);
   // Whether send() would not drop.
@@ -74,6 +76,8 @@ class PeerNet {
   void connect(Peer* peer, const sockaddr* address);
   void dial_later(Peer* peer);
   void on_connect(Connection* connection, int status);
+  void start_tls(Connection* connection);
+  void on_received(Connection* connection, std::string_view bytes);
   void on_bytes(Connection* connection, std::string_view bytes);
   void on_hello(Connection* connection, const Hello& hello);
   void on_dialled_hello(Connection* connection, const Hello& hello);
@@ -81,7 +85,9 @@ class PeerNet {
   // on_end: the other side or the network ended it; closes it and draws the conclusions.
   void on_end(Connection* connection, int error);
   void drop(Connection* connection);
+  void refused(Peer* peer, const std::string& why);
   void write(Connection* connection, std::string bytes);
+  void write_raw(Connection* connection, std::string bytes);
   void start_reading(Connection* connection);
   void sweep();
 
@@ -89,6 +95,7 @@ class PeerNet {
   Events* const events_;
   const unsigned user_timeout_ms_;
   std::mt19937_64 random_;
+  const std::shared_ptr<net::TlsCredentials> tls_;
   uv_timer_t* sweeper_ = nullptr;
   std::map<uint64_t, std::unique_ptr<Peer>> peers_;
   std::set<Connection*> connections_;

@@ -22,6 +22,7 @@
 #include "controller/consensus/consensus.h"
 #include "controller/consensus/test_proxy.h"
 #include "controller/consensus/uv_handle.h"
+#include "libxce/net/tls.h"
 
 namespace xce::consensus {
 
@@ -64,6 +65,7 @@ class TestNode final : public StateMachine, public Listener {
     fatal = absl::OkStatus();
     if (listen_fd_ < 0) listen_fd_ = make_listener(port_);
     options.self = id_;
+    tls_ = options.tls;
     options.seed = id_ * 7919;
     consensus = std::make_unique<Consensus>(loop_, std::move(options), this, this);
     absl::Status status = consensus->start();
@@ -79,7 +81,7 @@ class TestNode final : public StateMachine, public Listener {
       const int fd = ::accept4(node->listen_fd_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
       if (fd < 0) return;
       if (node->accepting && node->consensus != nullptr) {
-        node->consensus->adopt_peer(fd, "");
+        node->consensus->adopt_peer(fd, "", node->session());
       } else {
         ::close(fd);
       }
@@ -168,8 +170,17 @@ class TestNode final : public StateMachine, public Listener {
     return fd;
   }
 
+  // As the gateway makes it, but not established yet.
+  std::shared_ptr<net::TlsSession> session() const {
+    if (tls_ == nullptr) return nullptr;
+    std::string complaint;
+    return std::make_shared<net::TlsSession>(tls_->current(&complaint),
+                                             net::TlsSession::Side::kServer);
+  }
+
   uv_loop_t* const loop_;
   const NodeId id_;
+  std::shared_ptr<net::TlsCredentials> tls_;
   int listen_fd_ = -1;
   uint16_t port_ = 0;
   uv_poll_t* poll_ = nullptr;
@@ -206,6 +217,10 @@ class TestCluster {
     for (const auto& [ends, proxy] : links_)
       if (ends.first == id || ends.second == id) action(*proxy);
   }
+  // Gives a node a certificate, from its next start on.
+  void use_certificate(NodeId id, std::shared_ptr<net::TlsCredentials> tls) {
+    certificates_[id] = std::move(tls);
+  }
   // Gives a node another file system, from its next start on.
   void use_file_system(NodeId id, FileSystem* fs) { file_systems_[id] = fs; }
 
@@ -216,6 +231,8 @@ class TestCluster {
       if (ends.first == id) out.dial[ends.second] = {"127.0.0.1", proxy->port()};
     const auto fs = file_systems_.find(id);
     if (fs != file_systems_.end()) out.fs = fs->second;
+    const auto tls = certificates_.find(id);
+    if (tls != certificates_.end()) out.tls = tls->second;
     return out;
   }
   void start_all() {
@@ -308,6 +325,7 @@ class TestCluster {
   std::vector<std::unique_ptr<TestNode>> nodes_;
   std::map<std::pair<NodeId, NodeId>, std::unique_ptr<TestProxy>> links_;
   std::map<NodeId, FileSystem*> file_systems_;
+  std::map<NodeId, std::shared_ptr<net::TlsCredentials>> certificates_;
 };
 
 }  // namespace xce::consensus

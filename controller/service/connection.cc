@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "spdlog/spdlog.h"
 
@@ -20,8 +21,8 @@ thread_local char read_buffer[kReadBuffer];
 }  // namespace
 
 Connection::Connection(uv_loop_t* loop, ConnectionOwner* owner, const Limits* limits,
-                       push::ConnId id)
-    : loop_(loop), owner_(owner), limits_(limits), id_(id) {
+                       push::ConnId id, std::shared_ptr<net::TlsSession> tls)
+    : loop_(loop), owner_(owner), limits_(limits), id_(id), tls_(std::move(tls)) {
   uv_tcp_init(loop, &tcp_);
   tcp_.data = this;
   phase_since_ms_ = uv_now(loop);
@@ -58,6 +59,51 @@ void Connection::on_read(uv_stream_t* stream, ssize_t n, const uv_buf_t* buf) {
 
 void Connection::received(std::string_view bytes) {
   if (!reading()) return;  // last words are under way: what still comes is ignored
+  const bool first = first_;
+  first_ = false;
+  if (tls_ == nullptr) {
+    if (first && net::looks_like_tls(bytes))
+      owner_->on_bad_input(this, "it speaks TLS, but this controller has no --tls-cert");
+    else
+      received_plain(bytes);
+    return;
+  }
+  if (first && bytes.compare(0, 4, std::string_view(net::kClientPreamble, 4)) == 0) {
+    owner_->on_bad_input(this,
+                         "it does not speak TLS, which this controller asks for: give it "
+                         "--tls-ca, --tls-cert and --tls-key");
+    return;
+  }
+  std::string plain;
+  const absl::Status status = tls_->feed(bytes, &plain);
+  if (!status.ok()) {
+    end_with_alert(std::string(status.message()));
+    return;
+  }
+  if (tls_->has_output()) flush();
+  if (!plain.empty() && reading()) received_plain(plain);
+}
+
+// The other side shall read why TLS came to its end.
+void Connection::end_with_alert(const std::string& why) {
+  if (phase_ == Phase::kPreamble) {
+    spdlog::warn("connection {} from {} closed: {}", id_, address_, why);
+    close_after_flush();
+  } else {
+    owner_->on_bad_input(this, why);
+  }
+}
+
+// Turns what is queued into ciphertext; the count of unsent bytes follows.
+void Connection::seal() {
+  if (tls_ == nullptr) return;
+  if (!out_.empty()) tls_->write(out_);
+  std::string sealed = tls_->take_output();
+  flow_->bytes += static_cast<int64_t>(sealed.size()) - static_cast<int64_t>(out_.size());
+  out_ = std::move(sealed);
+}
+
+void Connection::received_plain(std::string_view bytes) {
   if (phase_ == Phase::kPreamble) {
     received_preamble(bytes);
     return;
@@ -71,7 +117,13 @@ void Connection::received_preamble(std::string_view bytes) {
   switch (net::classify_preamble(preamble_)) {
     case net::Preamble::kIncomplete: return;
     case net::Preamble::kGarbage: owner_->on_bad_input(this, "not the XCE protocol"); return;
-    case net::Preamble::kPeer: hand_over_to_peers(); return;
+    case net::Preamble::kPeer:
+      if (tls_ == nullptr || tls_->peer().role == Role::kController)
+        hand_over_to_peers();
+      else
+        owner_->on_bad_input(this, "a controller's preamble with the certificate of " +
+                                       net::to_string(tls_->peer()));
+      return;
     case net::Preamble::kClient: break;
   }
   if (!owner_->may_be_client(this)) return;
@@ -107,11 +159,13 @@ void Connection::hand_over_to_peers() {
                        : -1;
   std::string read = std::move(preamble_);
   preamble_.clear();
+  // Our part of the handshake is on its way: the other side has answered it.
+  std::shared_ptr<net::TlsSession> tls = std::move(tls_);
   close();
   if (copy < 0)
     spdlog::warn("a peer's connection could not be taken over: {}", std::strerror(errno));
   else
-    owner_->on_peer(copy, std::move(read));
+    owner_->on_peer(copy, std::move(read), std::move(tls));
 }
 
 void Connection::open(std::shared_ptr<const Identity> who) {
@@ -134,6 +188,7 @@ void Connection::send(std::string_view payload) {
 
 void Connection::flush() {
   if (closing() || !writing_.empty()) return;
+  seal();
   if (!out_.empty()) {
     uv_buf_t buf = uv_buf_init(out_.data(), static_cast<unsigned>(out_.size()));
     const int n = uv_try_write(stream(), &buf, 1);

@@ -14,6 +14,7 @@
 #include "controller/push/batch.h"
 #include "libxce/model/command.h"
 #include "libxce/net/frame.h"
+#include "libxce/net/tls.h"
 
 namespace xce::service {
 
@@ -24,10 +25,10 @@ struct Limits {
   size_t requests_in_flight = 1024;        // a connection
   int64_t output_bytes = 8 * 1024 * 1024;  // unsent, a connection
   int64_t low_water_bytes = 256 * 1024;    // a blocked push goes on below this
-  uint64_t preamble_ms = 5000;
-  uint64_t hello_ms = 10000;  // until the first request has been read
-  uint64_t frame_ms = 10000;  // from a frame's first byte to its last
-  uint64_t linger_ms = 1000;  // for the other side to read our last words
+  uint64_t preamble_ms = 5000;             // for the TLS handshake and the preamble
+  uint64_t hello_ms = 10000;               // until the first request has been read
+  uint64_t frame_ms = 10000;               // from a frame's first byte to its last
+  uint64_t linger_ms = 1000;               // for the other side to read our last words
 };
 
 class Connection;
@@ -39,8 +40,9 @@ class ConnectionOwner {
   virtual void on_frame(Connection* connection, const std::vector<uint64_t>& payload) = 0;
   // The bytes on it are no protocol of ours, or a frame is too large: `why` says which.
   virtual void on_bad_input(Connection* connection, const std::string& why) = 0;
-  // The preamble of a controller came; fd is now the owner's and the connection is closing.
-  virtual void on_peer(int fd, std::string already_read) = 0;
+  // The preamble of a controller came; fd is now the owner's and the connection is closing. tls:
+  // its session, or null.
+  virtual void on_peer(int fd, std::string already_read, std::shared_ptr<net::TlsSession> tls) = 0;
   // Asked before a connection whose preamble says client is let in.
   virtual bool may_be_client(Connection* connection) = 0;
   // A connection whose pushes waited (Flow::blocked) can take more.
@@ -53,8 +55,9 @@ class Connection {
  public:
   enum class Phase { kPreamble, kHello, kOpen, kLastWords, kClosing };
 
-  // `loop` must outlive it. Accepts from `server` in accept().
-  Connection(uv_loop_t* loop, ConnectionOwner* owner, const Limits* limits, push::ConnId id);
+  // `loop` must outlive it. Accepts from `server` in accept(). tls: null without TLS.
+  Connection(uv_loop_t* loop, ConnectionOwner* owner, const Limits* limits, push::ConnId id,
+             std::shared_ptr<net::TlsSession> tls);
 
   // 0, or a libuv error; either way on_closed comes when close() was called.
   int accept(uv_stream_t* server);
@@ -81,6 +84,8 @@ class Connection {
   bool loopback() const { return loopback_; }
   const std::shared_ptr<const Identity>& who() const { return who_; }
   const std::shared_ptr<push::Flow>& flow() const { return flow_; }
+  // Whose certificate it has shown; null without TLS. Only after the preamble.
+  const net::CertIdentity* certificate() const { return tls_ ? &tls_->peer() : nullptr; }
 
   size_t in_flight = 0;  // requests handed on and not answered yet
   bool dirty = false;    // sent to since the last flush
@@ -92,6 +97,9 @@ class Connection {
   static void on_write(uv_write_t* write, int status);
   static void on_handle_closed(uv_handle_t* handle);
   void received(std::string_view bytes);
+  void received_plain(std::string_view bytes);
+  void end_with_alert(const std::string& why);
+  void seal();
   void received_preamble(std::string_view bytes);
   void take_frames();
   void hand_over_to_peers();
@@ -110,9 +118,11 @@ class Connection {
   uint64_t frame_since_ms_ = 0;  // of the frame under way; 0: none is
   std::string address_;
   bool loopback_ = false;
+  std::shared_ptr<net::TlsSession> tls_;
+  bool first_ = true;  // nothing has been received yet
   std::string preamble_;
   net::FrameDecoder decoder_;
-  std::string out_;      // queued
+  std::string out_;      // queued, not encrypted yet
   std::string writing_;  // with the kernel
   std::shared_ptr<const Identity> who_;
   std::shared_ptr<push::Flow> flow_ = std::make_shared<push::Flow>();

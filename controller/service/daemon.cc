@@ -24,16 +24,22 @@ uv_loop_t* init(uv_loop_t* loop) {
   return loop;
 }
 
+consensus::Options with_tls(const DaemonOptions& options) {
+  consensus::Options out = options.consensus;
+  out.tls = options.tls;
+  return out;
+}
+
 }  // namespace
 
 Daemon::Daemon(DaemonOptions options)
     : options_(std::move(options)),
-      consensus_(init(&loop_), options_.consensus, this, this),
+      consensus_(init(&loop_), with_tls(options_), this, this),
       replica_(&consensus_, &options_.consensus),
       service_(options_.service, Runner::clock(), &state_, &replica_,
                [this](std::vector<Outgoing> outgoing) { gateway_.post(std::move(outgoing)); }),
       runner_(&loop_, &service_),
-      gateway_(options_.limits,
+      gateway_(options_.limits, options_.tls,
                [this](std::vector<Inbound> inbound) { runner_.post(std::move(inbound)); }) {
   uv_signal_init(&loop_, &term_);
   uv_signal_init(&loop_, &int_);
@@ -72,8 +78,9 @@ absl::Status Daemon::start() {
   }
   gateway_.start();
   started_ = true;
-  spdlog::info("xce_controller ready on {}:{} (node {} of {})", options_.listen_host,
-               gateway_.port(), options_.consensus.self, options_.consensus.peers.size());
+  spdlog::info("xce_controller ready on {}:{} (node {} of {}, {} TLS)", options_.listen_host,
+               gateway_.port(), options_.consensus.self, options_.consensus.peers.size(),
+               options_.tls ? "with" : "without");
   return absl::OkStatus();
 }
 

@@ -32,7 +32,8 @@ struct DaemonOptions {
   consensus::Options consensus;
   ServiceOptions service;
   Limits limits;
-  bool catch_signals = true;  // SIGTERM and SIGINT stop it gracefully
+  std::shared_ptr<net::TlsCredentials> tls;  // null: without TLS. Of clients and of peers.
+  bool catch_signals = true;                 // SIGTERM and SIGINT stop it gracefully
 };
 
 class Daemon : private consensus::StateMachine, private consensus::Listener {

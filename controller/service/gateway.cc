@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "absl/strings/str_cat.h"
+#include "controller/service/certificate.h"
 #include "controller/service/wire.h"
 #include "spdlog/spdlog.h"
 #include "xce/errnox.h"
@@ -18,7 +19,8 @@ constexpr uint64_t kSweepMs = 200;
 
 }  // namespace
 
-Gateway::Gateway(Limits limits, Inlet inbound) : limits_(limits), inlet_(std::move(inbound)) {
+Gateway::Gateway(Limits limits, std::shared_ptr<net::TlsCredentials> tls, Inlet inbound)
+    : limits_(limits), tls_(std::move(tls)), inlet_(std::move(inbound)) {
   if (uv_loop_init(&loop_) != 0) std::abort();  // out of file descriptors at the start
   mailbox_.open(&loop_, [this](std::vector<Outgoing> outgoing) { take(std::move(outgoing)); });
   uv_timer_init(&loop_, &sweeper_);
@@ -103,8 +105,15 @@ void Gateway::on_connection(uv_stream_t* server, int status) {
 
 void Gateway::accept() {
   const ConnId id = ++last_id_;
-  auto owned =
-      std::make_unique<Connection>(&loop_, static_cast<ConnectionOwner*>(this), &limits_, id);
+  std::shared_ptr<net::TlsSession> session;
+  if (tls_ != nullptr) {
+    std::string complaint;
+    session = std::make_shared<net::TlsSession>(tls_->current(&complaint),
+                                                net::TlsSession::Side::kServer);
+    if (!complaint.empty()) spdlog::warn("{}", complaint);
+  }
+  auto owned = std::make_unique<Connection>(&loop_, static_cast<ConnectionOwner*>(this), &limits_,
+                                            id, std::move(session));
   Connection* connection = owned.get();
   connections_[id] = std::move(owned);
   if (connection->accept(reinterpret_cast<uv_stream_t*>(&listener_)) != 0) {
@@ -159,8 +168,8 @@ Connection* Gateway::find(ConnId id) {
 
 // ---- input --------------------------------------------------------------------------------------
 
-void Gateway::on_peer(int fd, std::string already_read) {
-  inbound_.push_back(PeerConnection{fd, std::move(already_read)});
+void Gateway::on_peer(int fd, std::string already_read, std::shared_ptr<net::TlsSession> tls) {
+  inbound_.push_back(PeerConnection{fd, std::move(already_read), std::move(tls)});
 }
 
 void Gateway::on_bad_input(Connection* connection, const std::string& why) {
@@ -208,10 +217,15 @@ void Gateway::on_frame(Connection* connection, const std::vector<uint64_t>& payl
   inbound_.push_back(std::move(request));
 }
 
-bool Gateway::take_hello(Connection* connection, Request* request, const Identity& hello) {
+bool Gateway::take_hello(Connection* connection, Request* request, const Identity& claimed) {
   const auto& who = connection->who();
+  Identity hello = claimed;
   std::string wrong;
-  if (hello.role == Role::kNone || hello.role == Role::kController)
+  if (connection->certificate() != nullptr)
+    wrong = apply_certificate(*connection->certificate(), &hello);
+  if (!wrong.empty())
+    spdlog::warn("connection {} from {}: {}", connection->id(), connection->address(), wrong);
+  else if (hello.role == Role::kNone || hello.role == Role::kController)
     wrong = absl::StrCat("hello with role ", name_of(hello.role),
                          ": clients are user, worker, scheduler or apiserver");
   else if (hello.role == Role::kWorker && hello.name.empty())

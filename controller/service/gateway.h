@@ -33,7 +33,8 @@ class Gateway : private ConnectionOwner {
   // Takes batches of what came in; on the I/O thread, once a turn of its loop.
   using Inlet = std::function<void(std::vector<Inbound>)>;
 
-  Gateway(Limits limits, Inlet inbound);
+  // tls: null without TLS.
+  Gateway(Limits limits, std::shared_ptr<net::TlsCredentials> tls, Inlet inbound);
   ~Gateway() override;  // after stop()
 
   // Binds and listens; port 0 picks a free one. AlreadyExists: the port is in use. InvalidArgument:
@@ -59,12 +60,12 @@ class Gateway : private ConnectionOwner {
 
   void on_frame(Connection* connection, const std::vector<uint64_t>& payload) override;
   void on_bad_input(Connection* connection, const std::string& why) override;
-  void on_peer(int fd, std::string already_read) override;
+  void on_peer(int fd, std::string already_read, std::shared_ptr<net::TlsSession> tls) override;
   bool may_be_client(Connection* connection) override;
   void on_drained() override { inbound_.push_back(Drained{}); }
   void on_closed(Connection* connection) override;
 
-  bool take_hello(Connection* connection, Request* request, const Identity& hello);
+  bool take_hello(Connection* connection, Request* request, const Identity& claimed);
   void refuse(Connection* connection, uint64_t seq, int32_t status, std::string message);
   void take(std::vector<Outgoing> outgoing);
   void take_answer(const Answer& answer);
@@ -77,6 +78,7 @@ class Gateway : private ConnectionOwner {
   Connection* find(ConnId id);
 
   const Limits limits_;
+  const std::shared_ptr<net::TlsCredentials> tls_;
   const Inlet inlet_;
   uv_loop_t loop_;
   uv_tcp_t listener_;

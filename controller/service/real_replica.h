@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "controller/consensus/consensus.h"
@@ -26,8 +27,8 @@ class RealReplica : public Replica {
   void propose(std::string entry, std::function<void(const Proposed&)> done) override;
   void barrier(std::function<void(bool)> done) override { consensus_->barrier(std::move(done)); }
   void transfer(uint64_t to, std::function<void(const std::string&)> done) override;
-  void adopt_peer(int fd, std::string already_read) override {
-    consensus_->adopt_peer(fd, std::move(already_read));
+  void adopt_peer(int fd, std::string already_read, std::shared_ptr<net::TlsSession> tls) override {
+    consensus_->adopt_peer(fd, std::move(already_read), std::move(tls));
   }
   RoleView role() const override { return role_view(consensus_->role()); }
   bool address_of(uint64_t node, std::string* host, uint16_t* port) const override;

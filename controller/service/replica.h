@@ -6,11 +6,16 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "controller/service/answer.h"
 #include "controller/service/telemetry.h"
 #include "libxce/model/types.h"
+
+namespace xce::net {
+class TlsSession;
+}  // namespace xce::net
 
 namespace xce::service {
 
@@ -41,7 +46,8 @@ class Replica {
   // Hands leadership to a node (0: the best one). done(""): another node leads; else why not.
   virtual void transfer(uint64_t to, std::function<void(const std::string& failure)> done) = 0;
   // Takes over the connection of another controller; owns fd.
-  virtual void adopt_peer(int fd, std::string already_read) = 0;
+  virtual void adopt_peer(int fd, std::string already_read,
+                          std::shared_ptr<net::TlsSession> tls) = 0;
   virtual RoleView role() const = 0;
   // Where clients find that node; false: unknown.
   virtual bool address_of(uint64_t node, std::string* host, uint16_t* port) const = 0;

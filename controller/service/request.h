@@ -12,6 +12,10 @@
 #include "controller/push/batch.h"
 #include "libxce/model/command.h"
 
+namespace xce::net {
+class TlsSession;
+}  // namespace xce::net
+
 namespace xce::service {
 
 using push::ConnId;
@@ -112,7 +116,8 @@ struct Closed {  // the connection is gone; nothing can be sent to it any more
 };
 struct PeerConnection {  // another controller connected; the receiver owns fd
   int fd = -1;
-  std::string already_read;  // bytes read so far, the preamble first
+  std::string already_read;              // bytes read so far, the preamble first, decrypted
+  std::shared_ptr<net::TlsSession> tls;  // its session; null without TLS
 };
 struct Drained {};  // a connection that held up its pushes can take more
 

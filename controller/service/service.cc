@@ -41,7 +41,7 @@ void Service::take(std::vector<Inbound> batch) {
     if (auto* request = std::get_if<Request>(&each)) take_request(std::move(*request));
     if (const auto* gone = std::get_if<Closed>(&each)) closed(gone->conn);
     if (auto* peer = std::get_if<PeerConnection>(&each))
-      replica_->adopt_peer(peer->fd, std::move(peer->already_read));
+      replica_->adopt_peer(peer->fd, std::move(peer->already_read), std::move(peer->tls));
   }
 }
 

@@ -7,7 +7,7 @@
 
 namespace xce::e2e {
 
-Client::Client(const std::string& masters, int deadline_ms) {
+Client::Client(const std::string& masters, int deadline_ms, const ClientTls& tls) {
   xce_cluster_config_t cluster;
   char error[256] = "";
   xce_client_config_t config;
@@ -20,8 +20,11 @@ Client::Client(const std::string& masters, int deadline_ms) {
   }
   config.role = HostRole_user;
   config.call_deadline_ms = deadline_ms;
+  xce_client_config_set_tls(&config, tls.ca.c_str(), tls.cert.c_str(), tls.key.c_str());
   if (xcecli_ctx_init(&ctx_, &config) != 0) {
-    fprintf(stderr, "xcecli_ctx_init failed\n");
+    xce_error_t why;
+    xcecli_last_error(&why);
+    fprintf(stderr, "xcecli_ctx_init failed: %s\n", why.message);
     std::exit(1);
   }
   xcecli_start(ctx_);

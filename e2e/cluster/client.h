@@ -20,11 +20,16 @@ struct JobRow {  // what tests ask of a job
   int64_t submit_ms = 0, start_ms = 0, end_ms = 0;
 };
 
+// Paths of PEM files; all empty: without TLS.
+struct ClientTls {
+  std::string ca, cert, key;
+};
+
 // One libxce context as role user. Thread safe like the context itself.
 class Client {
  public:
   // `masters` is a candidate list. Exits the process when it is malformed.
-  explicit Client(const std::string& masters, int deadline_ms = 30000);
+  explicit Client(const std::string& masters, int deadline_ms = 30000, const ClientTls& tls = {});
   ~Client();
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;

@@ -2,6 +2,7 @@
 
 #include <signal.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -9,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "libxce/net/pki.h"
 
 namespace xce::e2e {
 namespace {
@@ -29,6 +31,10 @@ absl::StatusOr<std::unique_ptr<Cluster>> Cluster::start(const ClusterOptions& op
   cluster->dir_ = options.dir.empty() ? make_temp_dir("xce") : options.dir;
   for (const char* sub : {"logs", "work"})
     std::filesystem::create_directories(cluster->dir_ + "/" + sub);
+  if (options.tls) {
+    const absl::Status status = net::pki_init(cluster->dir_ + "/pki");
+    if (!status.ok() && !absl::IsAlreadyExists(status)) return status;
+  }
   for (int i = 0; i < options.controllers; ++i) {
     uint16_t port = free_port();
     while (std::count(cluster->ports_.begin(), cluster->ports_.end(), port) > 0) port = free_port();
@@ -114,6 +120,33 @@ std::string Cluster::masters() const {
   return absl::StrJoin(out, ",");
 }
 
+ClientTls Cluster::certificate(const std::string& role, const std::string& name) {
+  if (!options_.tls) return {};
+  const std::string dir = dir_ + "/pki";
+  const std::string stem = absl::StrCat(dir, "/", role, "-", name);
+  if (!std::filesystem::exists(stem + ".crt")) {
+    net::CertIdentity identity;
+    for (const Role each :
+         {Role::kUser, Role::kWorker, Role::kScheduler, Role::kApiserver, Role::kController})
+      if (role == name_of(each)) identity.role = each;
+    identity.name = name;
+    identity.has_ids = identity.role == Role::kUser;
+    identity.uid = geteuid();
+    identity.gid = getegid();
+    const auto files = net::pki_issue(dir, identity);
+    if (!files.ok()) fprintf(stderr, "%s\n", files.status().ToString().c_str());
+  }
+  return {dir + "/ca.crt", stem + ".crt", stem + ".key"};
+}
+
+ClientTls Cluster::user_certificate() { return certificate("user", "tester"); }
+
+std::vector<std::string> Cluster::tls_flags(const std::string& role, const std::string& name) {
+  if (!options_.tls) return {};
+  const ClientTls files = certificate(role, name);
+  return {"--tls-ca", files.ca, "--tls-cert", files.cert, "--tls-key", files.key};
+}
+
 absl::Status Cluster::start_controller(int node) {
   const std::string program = find_program("controller/xce_controller");
   if (program.empty()) return missing("controller/xce_controller");
@@ -135,6 +168,8 @@ absl::Status Cluster::start_controller(int node) {
     argv.insert(argv.end(), {"--peers", absl::StrJoin(peers, ",")});
   }
   argv.insert(argv.end(), dials_[node].begin(), dials_[node].end());
+  const std::vector<std::string> tls = tls_flags("controller", absl::StrCat(node + 1));
+  argv.insert(argv.end(), tls.begin(), tls.end());
   argv.insert(argv.end(), options_.controller_args.begin(), options_.controller_args.end());
   return controllers_[node]->start(
       argv, absl::StrCat(dir_, "/logs/controller", node + 1, ".log"),
@@ -144,31 +179,48 @@ absl::Status Cluster::start_controller(int node) {
 absl::Status Cluster::start_worker(int i) {
   const std::string program = find_program("worker/xcecd");
   if (program.empty()) return missing("worker/xcecd");
-  return workers_[i]->start(
-      {program, "--peers", masters(), "--name", absl::StrCat("host", i + 1), "--data-dir",
-       absl::StrCat(dir_, "/w", i + 1), "--cpus", absl::StrCat(options_.worker_cpus), "--memory-mb",
-       absl::StrCat(options_.worker_memory_mb), "--log-format", "text"},
-      absl::StrCat(dir_, "/logs/worker", i + 1, ".log"));
+  std::vector<std::string> argv = {program,
+                                   "--peers",
+                                   masters(),
+                                   "--name",
+                                   absl::StrCat("host", i + 1),
+                                   "--data-dir",
+                                   absl::StrCat(dir_, "/w", i + 1),
+                                   "--cpus",
+                                   absl::StrCat(options_.worker_cpus),
+                                   "--memory-mb",
+                                   absl::StrCat(options_.worker_memory_mb),
+                                   "--log-format",
+                                   "text"};
+  const std::vector<std::string> tls = tls_flags("worker", absl::StrCat("host", i + 1));
+  argv.insert(argv.end(), tls.begin(), tls.end());
+  return workers_[i]->start(argv, absl::StrCat(dir_, "/logs/worker", i + 1, ".log"));
 }
 
 absl::Status Cluster::start_scheduler(int i) {
   const std::string program = find_program("scheduler/xce_scheduler");
   if (program.empty()) return missing("scheduler/xce_scheduler");
-  return schedulers_[i]->start({program, "--peers", masters(), "--name",
-                                absl::StrCat("sched", i + 1), "--log-format", "text"},
-                               absl::StrCat(dir_, "/logs/scheduler", i + 1, ".log"));
+  std::vector<std::string> argv = {program, "--peers", masters(), "--name",
+                                   absl::StrCat("sched", i + 1), "--log-format", "text"};
+  const std::vector<std::string> tls = tls_flags("scheduler", absl::StrCat("sched", i + 1));
+  argv.insert(argv.end(), tls.begin(), tls.end());
+  return schedulers_[i]->start(argv, absl::StrCat(dir_, "/logs/scheduler", i + 1, ".log"));
 }
 
 absl::Status Cluster::start_apiserver() {
   const std::string program = find_program("apiserver/xce_apiserver");
   if (program.empty()) return missing("apiserver/xce_apiserver");
   if (api_port_ == 0) api_port_ = free_port();
-  return apiserver_->start({program, "--listen", api_address(), "--peers", masters()},
-                           dir_ + "/logs/apiserver.log");
+  std::vector<std::string> argv = {program,   "--listen", api_address(), "--peers",
+                                   masters(), "--name",   "api"};
+  const std::vector<std::string> tls = tls_flags("apiserver", "api");
+  argv.insert(argv.end(), tls.begin(), tls.end());
+  return apiserver_->start(argv, dir_ + "/logs/apiserver.log");
 }
 
 int Cluster::primary() {
-  if (probe_ == nullptr) probe_ = std::make_unique<Client>(masters(), kProbeDeadlineMs);
+  if (probe_ == nullptr)
+    probe_ = std::make_unique<Client>(masters(), kProbeDeadlineMs, user_certificate());
   xce_cluster_status_t* status = nullptr;
   if (xcecli_clusterstatus(probe_->ctx(), &status) < 0) return -1;
   const bool leads = std::string(status->role) == "leader" && status->ready;

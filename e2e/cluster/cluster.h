@@ -21,6 +21,7 @@ struct ClusterOptions {
   int workers = 0;
   int schedulers = 0;
   bool apiserver = false;
+  bool tls = false;  // an authority of its own in dir()/pki, a certificate for every daemon
   int worker_cpus = 4;
   int worker_memory_mb = 4096;
   std::vector<std::string> controller_args;
@@ -41,6 +42,11 @@ class Cluster {
   std::string masters() const;          // candidate list of all controllers
   std::string address(int node) const;  // host:port of controller `node` (0-based)
   std::string api_address() const;
+  // With tls: the files of a role and name, issued when asked for first; else empty. Roles: user,
+  // worker, scheduler, apiserver, controller.
+  ClientTls certificate(const std::string& role, const std::string& name);
+  // Of who runs this program, for clients.
+  ClientTls user_certificate();
 
   // The 0-based number of the controller that leads and serves, by its own word; -1 when none
   // answers so.
@@ -73,6 +79,7 @@ class Cluster {
   Cluster() = default;
   absl::Status make_links();
   absl::Status make_faults();
+  std::vector<std::string> tls_flags(const std::string& role, const std::string& name);
 
   ClusterOptions options_;
   std::string dir_;

@@ -2,8 +2,12 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <memory>
 #include <new>
+#include <string>
+#include <utility>
 
+#include "libxce/client/client_log.h"
 #include "libxce/client/ops.h"
 
 namespace {
@@ -17,10 +21,21 @@ bool usable(const xce_client_config_t& c) {
   if (std::memchr(c.name, '\0', sizeof c.name) == nullptr ||
       std::memchr(c.user, '\0', sizeof c.user) == nullptr)
     return false;
+  for (const auto* path : {&c.tls_ca, &c.tls_cert, &c.tls_key})
+    if (std::memchr(*path, '\0', sizeof *path) == nullptr) return false;
   if (c.role < HostRole_none || c.role > HostRole_controller || c.call_deadline_ms < 0)
     return false;
   const xce_retry_config_t& r = c.retry;
   return r.max_retries >= 0 && r.initial_delay_ms >= 0 && r.max_delay_ms >= 0 && r.multiplier >= 0;
+}
+
+int refused(const std::string& why) {
+  xce_error_t* const error = xce::client::last_error();
+  error->status = -EINVAL;
+  error->outcome = XCE_NOT_APPLIED;
+  std::snprintf(error->message, sizeof error->message, "%s", why.c_str());
+  xce::client::log_line(XCE_LOG_ERROR, why);
+  return -EINVAL;
 }
 
 int copy_out(const std::string& from, char* out, size_t len) {
@@ -42,13 +57,34 @@ void xce_client_config_init(xce_client_config_t* config) {
   config->retry = XCE_RETRY_DEFAULTS;
 }
 
+int xce_client_config_set_tls(xce_client_config_t* config, const char* ca, const char* cert,
+                              const char* key) {
+  if (config == nullptr) return -EINVAL;
+  const char* const from[] = {ca, cert, key};
+  char* const to[] = {config->tls_ca, config->tls_cert, config->tls_key};
+  for (int i = 0; i < 3; ++i) {
+    const char* path = from[i] == nullptr ? "" : from[i];
+    if (std::strlen(path) >= XCE_MAX_PATH_LEN) return -ENAMETOOLONG;
+    std::strcpy(to[i], path);
+  }
+  return 0;
+}
+
 void xce_job_spec_init(xce_job_spec_t* spec) { std::memset(spec, 0, sizeof *spec); }
 
 int xcecli_ctx_init(xcecli_ctx_t* out, const xce_client_config_t* config) {
   if (out == nullptr) return -EINVAL;
   *out = nullptr;
-  if (config == nullptr || !usable(*config)) return -EINVAL;
-  *out = new (std::nothrow) xcecli_ctx(*config);
+  *xce::client::last_error() = {};
+  if (config == nullptr || !usable(*config)) return refused("the client's settings are unusable");
+  const xce::net::TlsFiles files = {config->tls_ca, config->tls_cert, config->tls_key};
+  std::shared_ptr<xce::net::TlsCredentials> tls;
+  if (files.any()) {
+    auto loaded = xce::net::TlsCredentials::load(files);
+    if (!loaded.ok()) return refused(std::string(loaded.status().message()));
+    tls = *std::move(loaded);
+  }
+  *out = new (std::nothrow) xcecli_ctx(*config, std::move(tls));
   return *out == nullptr ? -ENOMEM : 0;
 }
 

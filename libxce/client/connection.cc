@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "libxce/client/client_log.h"
 
 namespace xce::client {
 namespace {
@@ -30,8 +31,9 @@ std::string to_string(const Address& address) {
   return absl::StrCat(v6 ? "[" : "", address.host, v6 ? "]" : "", ":", address.port);
 }
 
-Connection::Connection(uv_loop_t* loop, uint64_t id, Address peer, Events* events)
-    : loop_(loop), id_(id), peer_(std::move(peer)), events_(events) {}
+Connection::Connection(uv_loop_t* loop, uint64_t id, Address peer, net::TlsCredentials* tls,
+                       Events* events)
+    : loop_(loop), id_(id), peer_(std::move(peer)), credentials_(tls), events_(events) {}
 
 Connection::~Connection() { close(); }
 
@@ -172,7 +174,14 @@ void Connection::on_connect(uv_connect_t* request, int status) {
     return;
   }
   const auto self = c->shared_from_this();
-  c->events_->on_connected(c);
+  if (c->credentials_ != nullptr) {
+    std::string complaint;
+    auto context = c->credentials_->current(&complaint);
+    if (!complaint.empty()) log_line(XCE_LOG_WARN, complaint);
+    c->tls_ = std::make_unique<net::TlsSession>(std::move(context), net::TlsSession::Side::kClient);
+    c->write_raw(c->tls_->take_output());
+  }
+  if (c->events_ != nullptr) c->events_->on_connected(c);
 }
 
 void Connection::on_alloc(uv_handle_t* handle, size_t, uv_buf_t* buffer) {
@@ -189,12 +198,37 @@ void Connection::on_read(uv_stream_t* stream, ssize_t n, const uv_buf_t* buffer)
   auto* c = static_cast<Connection*>(stream->data);
   if (c == nullptr || n == 0) return;
   if (n < 0) {
+    if (c->tls_ != nullptr && !c->tls_->established())
+      log_line(XCE_LOG_WARN, absl::StrCat(to_string(c->peer_),
+                                          " ended the connection during the TLS handshake: "
+                                          "does that controller use TLS?"));
     c->fail(n == UV_EOF ? ECONNRESET : static_cast<int>(-n));
     return;
   }
   c->last_heard_ms = uv_now(c->loop_);
-  c->decoder_.feed({buffer->base, static_cast<size_t>(n)});
-  c->dispatch_frames();
+  c->received({buffer->base, static_cast<size_t>(n)});
+}
+
+void Connection::received(std::string_view bytes) {
+  std::string plain;
+  if (tls_ != nullptr) {
+    if (!decrypt(bytes, &plain)) return;
+    bytes = plain;
+  }
+  decoder_.feed(bytes);
+  dispatch_frames();
+}
+
+// False when the connection has failed.
+bool Connection::decrypt(std::string_view bytes, std::string* plain) {
+  const auto self = shared_from_this();
+  const absl::Status status = tls_->feed(bytes, plain);
+  write_raw(tls_->take_output());
+  if (status.ok()) return tcp_ != nullptr;
+  log_line(XCE_LOG_WARN, absl::StrCat("no connection to ", to_string(peer_), ": ",
+                                      std::string(status.message())));
+  fail(absl::IsUnauthenticated(status) ? EKEYREJECTED : EPROTO);
+  return false;
 }
 
 void Connection::dispatch_frames() {
@@ -211,7 +245,16 @@ void Connection::dispatch_frames() {
 }
 
 void Connection::write(std::string bytes) {
-  if (tcp_ == nullptr) return;
+  if (tls_ == nullptr) {
+    write_raw(std::move(bytes));
+    return;
+  }
+  tls_->write(bytes);
+  write_raw(tls_->take_output());
+}
+
+void Connection::write_raw(std::string bytes) {
+  if (tcp_ == nullptr || bytes.empty()) return;
   auto* w = new Write{{}, std::move(bytes)};
   w->request.data = w;
   uv_buf_t buffer = uv_buf_init(w->bytes.data(), static_cast<unsigned>(w->bytes.size()));

@@ -10,9 +10,11 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "libxce/net/frame.h"
+#include "libxce/net/tls.h"
 
 namespace xce::client {
 
@@ -34,12 +36,14 @@ class Connection : public std::enable_shared_from_this<Connection> {
     virtual ~Events() = default;
     virtual void on_connected(Connection* connection) = 0;
     virtual void on_frame(Connection* connection, std::vector<uint64_t> words) = 0;
-    // Refused, reset, ended by the peer, or garbage received; `error` is a positive errno. Comes
-    // once, and nothing after it.
+    // Refused, reset, ended by the peer, or garbage received; `error` is a positive errno:
+    // EKEYREJECTED when one side did not accept the other's certificate. Comes once, and nothing
+    // after it.
     virtual void on_failed(Connection* connection, int error) = 0;
   };
 
-  Connection(uv_loop_t* loop, uint64_t id, Address peer, Events* events);
+  // tls: null for a plain connection; else it must outlive this.
+  Connection(uv_loop_t* loop, uint64_t id, Address peer, net::TlsCredentials* tls, Events* events);
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
@@ -68,10 +72,15 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void fail(int error);
   void fail_later(int error);
   void dispatch_frames();
+  void received(std::string_view bytes);
+  bool decrypt(std::string_view bytes, std::string* plain);
+  void write_raw(std::string bytes);
 
   uv_loop_t* const loop_;
   const uint64_t id_;
   const Address peer_;
+  net::TlsCredentials* const credentials_;
+  std::unique_ptr<net::TlsSession> tls_;
   Events* events_;  // null when closed or failed
   uv_getaddrinfo_t* dns_ = nullptr;
   uv_tcp_t* tcp_ = nullptr;

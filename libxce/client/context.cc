@@ -70,12 +70,15 @@ xce_error_t* last_error() {
   return &error;
 }
 
-Context::Context(const xce_client_config_t& config)
-    : config_(config), uid_(next_uid++), pid_(getpid()) {
+Context::Context(const xce_client_config_t& config, std::shared_ptr<net::TlsCredentials> tls)
+    : config_(config), uid_(next_uid++), pid_(getpid()), tls_(std::move(tls)) {
   for (int i = 0; i < config_.nmasters; ++i)
     candidates_.push_back({config_.masters[i], config_.master_ports[i]});
   failover_config_ = failover_config(config_);
-  user_ = config_.user[0] != '\0' ? config_.user : effective_user();
+  user_ = config_.user;
+  if (user_.empty() && tls_ != nullptr && tls_->own().role == Role::kUser)
+    user_ = tls_->own().name;  // whom the controllers will take us for
+  if (user_.empty()) user_ = effective_user();
   std::random_device device;
   random_.seed((uint64_t{device()} << 32) ^ device());
   client_id_[0] = config_.client_id[0];
@@ -110,10 +113,10 @@ int Context::start() {
     if (stopped_) return -ECANCELED;
     if (started_) return 0;
     endpoint_ = std::make_unique<Endpoint>(
-        candidates_, Endpoint::Callbacks{[this](const Words& words) { on_push(words); },
-                                         [this](uint64_t id, int error, int probed) {
-                                           on_closed(id, error, probed);
-                                         }});
+        candidates_, tls_,
+        Endpoint::Callbacks{
+            [this](const Words& words) { on_push(words); },
+            [this](uint64_t id, int error, int probed) { on_closed(id, error, probed); }});
     if (const int rc = endpoint_->start(own_frame(kHelloSeq), own_frame(kPingSeq)); rc != 0)
       return rc;
     started_ = true;

@@ -56,7 +56,8 @@ struct Operation {
 
 class Context {
  public:
-  explicit Context(const xce_client_config_t& config);
+  // tls: null for plain connections.
+  Context(const xce_client_config_t& config, std::shared_ptr<net::TlsCredentials> tls);
   ~Context();
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
@@ -112,6 +113,7 @@ class Context {
   int after_hello(Lock* lock, const FailoverConfig& config, Frame* frame, const Handshake& h,
                   const Target& target);
   int run_hook(Lock* lock);
+  bool note_certificate(const Target& target, bool rejected);
   Decision decide_shared(const FailoverConfig& config, CallState* call, const Outcome& outcome);
   void on_closed(uint64_t id, int error, int probed);
   void on_push(const Words& words);
@@ -131,6 +133,7 @@ class Context {
   const xce_client_config_t config_;
   const uint64_t uid_;  // of this object in this process: addresses are reused, this is not
   const pid_t pid_;
+  const std::shared_ptr<net::TlsCredentials> tls_;
   std::vector<Address> candidates_;
   FailoverConfig failover_config_;
   uint64_t client_id_[2];
@@ -141,6 +144,7 @@ class Context {
   bool started_ = false, stopped_ = false, repairing_ = false;
   Link link_;
   FailoverState failover_;
+  uint32_t rejected_ = 0;      // candidates with which certificates were not accepted, a bit each
   uint64_t passes_ = 0;        // passes without a primary, ever
   std::set<uint64_t> closed_;  // connections that ended since the repair began
   uint64_t generation_ = 0;

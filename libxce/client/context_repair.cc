@@ -87,16 +87,37 @@ int Context::repair(Lock* lock, const FailoverConfig& config, Frame* frame) {
   lock->lock();
   if (stopped_) return -ECANCELED;
   for (const size_t loser : h.failed) {
+    note_certificate(targets[loser], false);
     note_attempt(targets[loser], "no answer");
     note_failed(&failover_, targets[loser]);
   }
   const Target& target = targets[h.target];
-  if (h.connection != 0) return after_hello(lock, config, frame, h, target);
+  if (h.connection != 0) {
+    note_certificate(target, false);
+    return after_hello(lock, config, frame, h, target);
+  }
   Outcome o;
   o.from = target;
   note_attempt(target, xce_errname(h.error));
+  if (note_certificate(target, h.error == EKEYREJECTED)) {
+    // With every controller it is the same: asking again would not help.
+    o.kind = Outcome::Kind::kHelloReply;
+    o.status = E_XCE_AUTH;
+    frame->message =
+        "the controllers and this client do not accept each other's certificates; the log says why";
+    frame->served = true;
+  }
   const Decision d = decide_shared(config, &frame->call, o);
   return d.action == Action::kConnect ? 0 : d.result;
+}
+
+// Remembers whose certificate, or who our certificate, did not please when last tried. True when
+// that is all candidates.
+bool Context::note_certificate(const Target& target, bool rejected) {
+  if (target.candidate < 0) return false;
+  const uint32_t bit = 1u << target.candidate;
+  rejected_ = rejected ? rejected_ | bit : rejected_ & ~bit;
+  return rejected_ == (1u << candidates_.size()) - 1;
 }
 
 int Context::after_hello(Lock* lock, const FailoverConfig& config, Frame* frame, const Handshake& h,

@@ -39,8 +39,9 @@ bool Waiter::written() {
   return written_;
 }
 
-Endpoint::Endpoint(std::vector<Address> candidates, Callbacks callbacks)
-    : loop_(std::make_unique<Loop>(std::move(candidates), std::move(callbacks))) {}
+Endpoint::Endpoint(std::vector<Address> candidates, std::shared_ptr<net::TlsCredentials> tls,
+                   Callbacks callbacks)
+    : loop_(std::make_unique<Loop>(std::move(candidates), std::move(tls), std::move(callbacks))) {}
 
 Endpoint::~Endpoint() {
   loop_->shutdown();

@@ -73,7 +73,9 @@ class Endpoint {
     std::function<void(uint64_t connection, int error, int probed)> closed;
   };
 
-  Endpoint(std::vector<Address> candidates, Callbacks callbacks);
+  // tls: null for plain connections.
+  Endpoint(std::vector<Address> candidates, std::shared_ptr<net::TlsCredentials> tls,
+           Callbacks callbacks);
   ~Endpoint();  // shuts down and joins
 
   // Starts the thread. hello and ping are whole frames whose requests have kHelloSeq and kPingSeq.

@@ -238,7 +238,7 @@ void Endpoint::Loop::launch(Race* race) {
   const size_t target = race->launched++;
   race->next_launch_ms = uv_now(&uv_) + kStaggerMs;
   const uint64_t id = ++next_id_;
-  auto connection = std::make_shared<Connection>(&uv_, id, race->targets[target], this);
+  auto connection = std::make_shared<Connection>(&uv_, id, race->targets[target], tls_.get(), this);
   connections_[id] = connection;
   race->running[id] = target;
   connection->open();

@@ -20,8 +20,11 @@ namespace xce::client {
 
 class Endpoint::Loop : public Connection::Events {
  public:
-  Loop(std::vector<Address> candidates, Callbacks callbacks)
-      : candidates_(std::move(candidates)), callbacks_(std::move(callbacks)) {}
+  Loop(std::vector<Address> candidates, std::shared_ptr<net::TlsCredentials> tls,
+       Callbacks callbacks)
+      : candidates_(std::move(candidates)),
+        tls_(std::move(tls)),
+        callbacks_(std::move(callbacks)) {}
 
   // Where a caller waits for its handshake.
   struct Pending {
@@ -90,6 +93,7 @@ class Endpoint::Loop : public Connection::Events {
   void close_all();
 
   const std::vector<Address> candidates_;
+  const std::shared_ptr<net::TlsCredentials> tls_;
   const Callbacks callbacks_;
   std::string hello_, ping_;
 

@@ -103,11 +103,16 @@ absl::StatusOr<std::unique_ptr<XceLink>> XceLink::create(const Options& options)
   config.role = HostRole_worker;
   config.call_deadline_ms = options.call_deadline_ms;
   std::snprintf(config.name, sizeof config.name, "%s", options.host.c_str());
+  if (xce_client_config_set_tls(&config, options.tls_ca.c_str(), options.tls_cert.c_str(),
+                                options.tls_key.c_str()) != 0)
+    return absl::InvalidArgumentError("a path among --tls-ca, --tls-cert, --tls-key is too long");
   std::unique_ptr<XceLink> link(new XceLink());
   const int status = xcecli_ctx_init(&link->ctx_, &config);
-  if (status != 0)
-    return absl::InvalidArgumentError(
-        absl::StrCat("libxce refuses its settings: ", xce_strerror(status)));
+  if (status != 0) {
+    xce_error_t why;
+    xcecli_last_error(&why);
+    return absl::InvalidArgumentError(absl::StrCat("libxce refuses its settings: ", why.message));
+  }
   for (int i = 0; i < config.nmasters; ++i) {
     spdlog::info("controller candidate {} of {}: {}:{}", i + 1, config.nmasters, config.masters[i],
                  config.master_ports[i]);

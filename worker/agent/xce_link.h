@@ -21,6 +21,7 @@ class XceLink : public ControllerLink {
     std::string peers;  // [name=]host:port[,...]; one candidate is a list of one
     std::string host;   // this worker's name
     int call_deadline_ms = 10000;
+    std::string tls_ca, tls_cert, tls_key;  // paths; all three or none
   };
   // InvalidArgument when the candidate list cannot be used, naming the entry.
   static absl::StatusOr<std::unique_ptr<XceLink>> create(const Options& options);

@@ -48,7 +48,7 @@ class FakeReplica : public Replica {
   void transfer(uint64_t, std::function<void(const std::string&)> done) override {
     later([this, done] { done(transfer_failure); });
   }
-  void adopt_peer(int fd, std::string already_read) override {
+  void adopt_peer(int fd, std::string already_read, std::shared_ptr<net::TlsSession>) override {
     ++adopted;
     adopted_bytes = std::move(already_read);
     ::close(fd);
@@ -92,7 +92,7 @@ class Harness {
   explicit Harness(ServiceOptions options = {}, Limits limits = {})
       : service_(std::move(options), Runner::clock(), &state_, &replica_,
                  [this](std::vector<Outgoing> outgoing) { gateway_.post(std::move(outgoing)); }),
-        gateway_(limits,
+        gateway_(limits, nullptr,
                  [this](std::vector<Inbound> inbound) { runner_->post(std::move(inbound)); }) {
     uv_loop_init(&loop_);
     jobs_.open(&loop_, [](std::vector<std::function<void()>> jobs) {

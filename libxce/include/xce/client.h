@@ -53,6 +53,11 @@ typedef struct {
   int call_deadline_ms;           /* 0: XCE_DEFAULT_CALL_DEADLINE_MS */
   xce_retry_config_t retry;       /* all zero: XCE_RETRY_DEFAULTS */
   uint64_t client_id[2];          /* both 0: random */
+  /* TLS: PEM files; all three or, for plain connections, none. Read again at a new connection when
+   * they have changed. A certificate of role user names the user. */
+  char tls_ca[XCE_MAX_PATH_LEN];   /* the authorities that are trusted */
+  char tls_cert[XCE_MAX_PATH_LEN]; /* our certificate, of this client's role and name */
+  char tls_key[XCE_MAX_PATH_LEN];  /* its key, unreadable to others */
 } xce_client_config_t;
 
 typedef enum { XCE_LOG_DEBUG = 0, XCE_LOG_INFO, XCE_LOG_WARN, XCE_LOG_ERROR } xce_log_level_t;
@@ -66,7 +71,11 @@ XCE_API void xce_set_log_callback(xce_log_cb cb, void* arg);
 
 XCE_API void xce_client_config_init(xce_client_config_t* config); /* zero, with defaults */
 XCE_API void xce_job_spec_init(xce_job_spec_t* spec);
-/* Makes a context; no I/O. 0, or -EINVAL when the config is unusable. */
+/* Sets the three paths of TLS; NULL counts as "". 0; -ENAMETOOLONG: one is too long. */
+XCE_API int xce_client_config_set_tls(xce_client_config_t* config, const char* ca, const char* cert,
+                                      const char* key);
+/* Makes a context; no network I/O. 0, or -EINVAL when the config is unusable: xcecli_last_error
+ * says what is wrong with the TLS files. */
 XCE_API int xcecli_ctx_init(xcecli_ctx_t* out, const xce_client_config_t* config);
 /* Starts the context's thread and connects to a master, trying each. 0; or -E_XCE_NOT_READY when
  * none could be reached within the deadline: the context is usable all the same and its operations

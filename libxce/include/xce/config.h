@@ -6,6 +6,7 @@
 
 #define MAX_HA_CANDIDATES 4     /* controllers in a candidate list */
 #define XCE_MAXHOSTNAME_LEN 256 /* bytes, with the final NUL */
+#define XCE_MAX_PATH_LEN 1024   /* bytes, with the final NUL: paths in settings */
 #define XCE_DEFAULT_PORT 9990   /* controllers: clients and peers */
 #define XCE_DEFAULT_HOST "localhost"
 #define XCE_DEFAULT_CALL_DEADLINE_MS 120000
