@@ -11,7 +11,7 @@ class TlsPeers : public ::testing::Test {
  protected:
   void SetUp() override { ASSERT_TRUE(net::pki_init(directory_.path() + "/ca").ok()); }
 
-  std::shared_ptr<net::TlsCredentials> certificate(Role role, const std::string& name,
+  std::shared_ptr<net::TlsCredentials> certificate(xce::Role role, const std::string& name,
                                                    const std::string& authority = "/ca") {
     net::CertIdentity identity;
     identity.role = role;
@@ -26,8 +26,8 @@ class TlsPeers : public ::testing::Test {
   // Nodes 1 and 2 with their own certificates, node 3 with that one: the two agree without it.
   void expect_kept_out(std::shared_ptr<net::TlsCredentials> third) {
     TestCluster cluster(3);
-    cluster.use_certificate(1, certificate(Role::kController, "1"));
-    cluster.use_certificate(2, certificate(Role::kController, "2"));
+    cluster.use_certificate(1, certificate(xce::Role::kController, "1"));
+    cluster.use_certificate(2, certificate(xce::Role::kController, "2"));
     cluster.use_certificate(3, std::move(third));
     cluster.start_all();
     TestNode* const leader = cluster.wait_for_leader();
@@ -48,7 +48,7 @@ class TlsPeers : public ::testing::Test {
 TEST_F(TlsPeers, ThreeNodesAgreeAndGoOnWithoutTheLeader) {
   TestCluster cluster(3);
   for (uint64_t id = 1; id <= 3; ++id)
-    cluster.use_certificate(id, certificate(Role::kController, std::to_string(id)));
+    cluster.use_certificate(id, certificate(xce::Role::kController, std::to_string(id)));
   cluster.start_all();
   TestNode* const leader = cluster.settle();
   ASSERT_NE(leader, nullptr);
@@ -65,16 +65,16 @@ TEST_F(TlsPeers, ThreeNodesAgreeAndGoOnWithoutTheLeader) {
 }
 
 TEST_F(TlsPeers, ANodeWithAnothersCertificateIsKeptOut) {
-  expect_kept_out(certificate(Role::kController, "2"));
+  expect_kept_out(certificate(xce::Role::kController, "2"));
 }
 
 TEST_F(TlsPeers, ANodeWithAWorkersCertificateIsKeptOut) {
-  expect_kept_out(certificate(Role::kWorker, "3"));
+  expect_kept_out(certificate(xce::Role::kWorker, "3"));
 }
 
 TEST_F(TlsPeers, ANodeOfAForeignAuthorityIsKeptOut) {
   ASSERT_TRUE(net::pki_init(directory_.path() + "/foreign").ok());
-  expect_kept_out(certificate(Role::kController, "3", "/foreign"));
+  expect_kept_out(certificate(xce::Role::kController, "3", "/foreign"));
 }
 
 TEST_F(TlsPeers, ANodeWithoutTlsIsKeptOut) { expect_kept_out(nullptr); }

@@ -243,7 +243,7 @@ int Cluster::wait_primary(int not_this, milliseconds limit) {
 }
 
 bool Cluster::wait_hosts(int count, milliseconds limit) {
-  Client client(masters(), 2000);
+  Client client(masters(), 2000, user_certificate());
   return wait_until(
       [&] {
         xce_host_t* hosts = nullptr;

@@ -16,7 +16,7 @@ class Tls : public ClusterTest {
     options.tls = true;
     options.workers = workers;
     options.schedulers = workers > 0 ? 1 : 0;
-    start(options);
+    ASSERT_NO_FATAL_FAILURE(start(options));
   }
   // Waits until some controller's log says that.
   bool logged(const std::string& words) {
@@ -41,7 +41,7 @@ class Tls : public ClusterTest {
 };
 
 TEST_F(Tls, JobsRunThroughTheDeathOfThePrimary) {
-  start_tls(1);
+  ASSERT_NO_FATAL_FAILURE(start_tls(1));
   const std::vector<std::string> mine = flags(cluster_->user_certificate());
   Finished done = xce(mine, {"run", "--", "echo", "hello over TLS"});
   EXPECT_EQ(done.code, 0) << done.err;
@@ -65,7 +65,7 @@ TEST_F(Tls, JobsRunThroughTheDeathOfThePrimary) {
 }
 
 TEST_F(Tls, AClientOfAForeignAuthorityOrWithoutTlsIsRefused) {
-  start_tls(0);
+  ASSERT_NO_FATAL_FAILURE(start_tls(0));
   const std::string foreign = cluster_->dir() + "/foreign";
   ASSERT_EQ(run("cli/xce", {"pki", "init", foreign}).code, 0);
   const Finished issued = run("cli/xce", {"pki", "issue", foreign, "--role", "user", "--name",
@@ -84,7 +84,7 @@ TEST_F(Tls, AClientOfAForeignAuthorityOrWithoutTlsIsRefused) {
 }
 
 TEST_F(Tls, AUserCannotBeSomebodyElse) {
-  start_tls(0);
+  ASSERT_NO_FATAL_FAILURE(start_tls(0));
   const ClientTls files = cluster_->user_certificate();
   xce_client_config_t config;
   xce_client_config_init(&config);
@@ -104,7 +104,7 @@ TEST_F(Tls, AUserCannotBeSomebodyElse) {
 }
 
 TEST_F(Tls, AWorkerCannotBeAnotherHost) {
-  start_tls(0);
+  ASSERT_NO_FATAL_FAILURE(start_tls(0));
   const ClientTls files = cluster_->certificate("worker", "host1");
   Process impostor;
   ASSERT_TRUE(impostor
@@ -119,7 +119,7 @@ TEST_F(Tls, AWorkerCannotBeAnotherHost) {
 }
 
 TEST_F(Tls, AControllerWithAnothersCertificateDoesNotStart) {
-  start_tls(0);
+  ASSERT_NO_FATAL_FAILURE(start_tls(0));
   const ClientTls files = cluster_->certificate("controller", "2");
   const Finished done = run("controller/xce_controller",
                             {"--id", "1", "--peers", absl::StrCat("1=127.0.0.1:", free_port()),
@@ -130,7 +130,7 @@ TEST_F(Tls, AControllerWithAnothersCertificateDoesNotStart) {
 }
 
 TEST_F(Tls, ARenewedCertificateIsUsedWithoutARestart) {
-  start_tls(1);
+  ASSERT_NO_FATAL_FAILURE(start_tls(1));
   const std::string old = read_file(cluster_->dir() + "/pki/controller-1.crt");
   for (const char* name : {"1", "2", "3"})
     ASSERT_EQ(run("cli/xce", {"pki", "issue", cluster_->dir() + "/pki", "--role", "controller",

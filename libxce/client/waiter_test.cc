@@ -38,7 +38,7 @@ TEST(Waiter, BothSidesAlwaysAgree) {
 // Whether a request that its caller has withdrawn still reaches a node: see also
 // e2e/checker:linearizability_test, which found that it did.
 TEST(Endpoint, DoesNotSendToAConnectionThatIsGone) {
-  Endpoint endpoint({}, {[](const Words&) {}, [](uint64_t, int, int) {}});
+  Endpoint endpoint({}, nullptr, {[](const Words&) {}, [](uint64_t, int, int) {}});
   ASSERT_EQ(endpoint.start("", ""), 0);
   const auto waiter = std::make_shared<Waiter>();
   endpoint.send(7, 1, "x", waiter);
