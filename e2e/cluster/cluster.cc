@@ -200,8 +200,9 @@ absl::Status Cluster::start_worker(int i) {
 absl::Status Cluster::start_scheduler(int i) {
   const std::string program = find_program("scheduler/xce_scheduler");
   if (program.empty()) return missing("scheduler/xce_scheduler");
-  std::vector<std::string> argv = {program, "--peers", masters(), "--name",
-                                   absl::StrCat("sched", i + 1), "--log-format", "text"};
+  std::vector<std::string> argv = {
+      program,        "--peers", masters(), "--name", absl::StrCat("sched", i + 1),
+      "--log-format", "text"};
   const std::vector<std::string> tls = tls_flags("scheduler", absl::StrCat("sched", i + 1));
   argv.insert(argv.end(), tls.begin(), tls.end());
   return schedulers_[i]->start(argv, absl::StrCat(dir_, "/logs/scheduler", i + 1, ".log"));
