@@ -52,7 +52,7 @@ TEST_F(TlsPeers, ThreeNodesAgreeAndGoOnWithoutTheLeader) {
   cluster.start_all();
   TestNode* const leader = cluster.settle();
   ASSERT_NE(leader, nullptr);
-  EXPECT_EQ(cluster.propose(*leader, std::string(1 << 20, 'x')).kind, Outcome::kApplied);
+  EXPECT_EQ(cluster.propose(*leader, std::string(100000, 'x')).kind, Outcome::kApplied);
   ASSERT_TRUE(cluster.wait_until_equal());
   const NodeId old = leader->id();
   leader->kill();
