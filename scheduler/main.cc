@@ -97,6 +97,8 @@ bool make_config(const Flags& flags, xce_client_config_t* config) {
     spdlog::info("controller candidate {}: {}:{}", i + 1, config->masters[i],
                  config->master_ports[i]);
   }
+  // As the worker does: an answer that never comes holds up all decisions for this long at most.
+  config->call_deadline_ms = 10000;
   return true;
 }
 
