@@ -45,6 +45,8 @@ bool Membership::joined(uint64_t token, const JoinAnswer& answer) {
   epoch_ = answer.epoch;
   active_ = answer.active && newest_epoch_ <= answer.epoch;
   newest_epoch_ = std::max(newest_epoch_, answer.epoch);
+  // Events flow from this join on: a state taken before it misses what happened in between.
+  state_wanted_ = ++requests_;
   return active_ != was;
 }
 
