@@ -61,6 +61,7 @@ struct Op {
     tick @30 :Void;                  # time passes: sessions expire, hosts go unreachable
     hostLost @31 :Text;              # a host unheard of for its grace time
     jobLogData @32 :LogChunk;        # a worker's answer to a pushed LogQuery
+    backupRead @33 :BackupRead;      # the next piece of what `backup` has begun; connection-bound, not a write
   }
 }
 
@@ -260,6 +261,8 @@ struct Report {
   stderrFile @11 :Text;
 }
 
+struct BackupRead { id @0 :UInt64; offset @1 :UInt64; }
+
 struct Subscribe { fromRevision @0 :UInt64; }
 
 struct Reply {
@@ -293,6 +296,7 @@ struct Body {
     dispatched @13 :List(Int32);     # one status an item
     text @14 :Text;
     data @15 :Data;
+    backup @16 :BackupPart;
   }
 }
 
@@ -305,6 +309,15 @@ struct HelloReply {
   schedulerEpoch @5 :UInt64;  # of the active scheduler
   version @6 :Text;
   hostKnown @7 :Bool;
+  members @8 :List(Node);     # the controllers as of now: where else to look for a primary
+}
+struct BackupPart {           # of the bytes of a backup; the answer to `backup` has none
+  id @0 :UInt64;              # for the next backupRead, on the same connection
+  index @1 :UInt64;           # everything up to this log index is in it
+  total @2 :UInt64;           # bytes
+  offset @3 :UInt64;
+  data @4 :Data;
+  crc @5 :UInt32;             # CRC32C of all bytes up to the end of data
 }
 struct JobPage { jobs @0 :List(Job); nextAfterId @1 :UInt64; total @2 :UInt64; }   # nextAfterId 0: last page
 struct Joined { revision @0 :UInt64; epoch @1 :UInt64; active @2 :Bool; outboxApplied @3 :UInt64; }

@@ -29,6 +29,9 @@ struct Hello {
   advertise @5 :Text;        # host:port
   serving @6 :Bool;          # false: this node has stopped taking part (its disk failed, say)
   refused @7 :Text;          # not empty: why the other side's hello was refused
+  retry @8 :Bool;            # refused only until the sender has reached the other side by itself: dial again soon
+  removed @9 :Bool;          # refused as no member, by the committed configuration of confIndex
+  confIndex @10 :UInt64;     # the sender's newest committed configuration
 }
 
 struct RequestVote {
