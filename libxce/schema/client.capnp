@@ -17,6 +17,7 @@ struct Request {
   resent @7 :Bool;              # an earlier attempt of this write may have been applied
   staleOk @8 :Bool;             # a read that any controller may answer from what it has applied
   op @9 :Op;
+  opHash @10 :UInt64;           # of a write whose op id its caller chose: of what it asks; 0: its client chose it
 }
 
 enum Role { none @0; user @1; worker @2; scheduler @3; apiserver @4; controller @5; }

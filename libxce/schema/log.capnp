@@ -22,4 +22,5 @@ struct Command {
   name @8 :Text;
   resent @9 :Bool;
   op @10 :Client.Op;
+  opHash @11 :UInt64;
 }

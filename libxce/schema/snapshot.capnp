@@ -65,6 +65,7 @@ struct SavedResult {
   active @8 :Bool;
   outboxApplied @9 :UInt64;
   itemStatus @10 :List(Int32);
+  opHash @11 :UInt64;
 }
 
 struct SavedKey { name @0 :Data; job @1 :UInt64; count @2 :UInt32; kept @3 :UInt32; bodyHash @4 :UInt64; }
