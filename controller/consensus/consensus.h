@@ -33,6 +33,7 @@ namespace xce::consensus {
 
 class FileSystem;
 class Node;
+class Surroundings;
 
 using NodeId = uint64_t;  // > 0
 
@@ -177,6 +178,9 @@ class Consensus {
  public:
   // None of the pointers is owned; all must outlive this object.
   Consensus(uv_loop_t* loop, Options options, StateMachine* state_machine, Listener* listener);
+  // In other surroundings (surroundings.h): for a simulation.
+  Consensus(std::unique_ptr<Surroundings> around, Options options, StateMachine* state_machine,
+            Listener* listener);
   ~Consensus();  // as stop()
   Consensus(const Consensus&) = delete;
   Consensus& operator=(const Consensus&) = delete;

@@ -45,10 +45,11 @@ uint64_t cluster_id_of(std::string_view first_entry) {
 absl::StatusOr<std::unique_ptr<DataDir>> DataDir::open(FileSystem* fs, const std::string& path,
                                                        uint64_t node,
                                                        const std::string& first_entry,
-                                                       size_t segment_bytes) {
+                                                       size_t segment_bytes,
+                                                       std::function<uint64_t()> random) {
   const int rv = fs->mkdir(path, 0700);
   if (rv < 0) return file_error(rv, "create", path);
-  std::unique_ptr<DataDir> dir(new DataDir(fs, path));
+  std::unique_ptr<DataDir> dir(new DataDir(fs, path, std::move(random)));
   absl::Status status = dir->lock();
   if (!status.ok()) return status;
   const auto identity = read_file(fs, path + "/" + kIdentityName);
@@ -115,7 +116,7 @@ absl::Status DataDir::found(uint64_t node, const std::string& first_entry, size_
   }
   absl::Status status = LogStore::remove(fs_, log_path);
   if (!status.ok()) return status;
-  instance_ = {random_u64(), random_u64() | 1};
+  instance_ = {random_(), random_() | 1};
   auto log = LogStore::open(fs_, log_path, instance_.lo, segment_bytes);
   if (!log.ok()) return log.status();
   std::string items;

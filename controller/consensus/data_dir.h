@@ -8,6 +8,7 @@
 #define XCE_CONTROLLER_CONSENSUS_DATA_DIR_H_
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -29,13 +30,12 @@ uint64_t cluster_id_of(std::string_view first_entry);
 class DataDir {
  public:
   // Opens the directory, making it if need be, locks it and opens its log. A new one gets a log
-  // with `first_entry` (a configuration, in term 1). Errors say in words what is wrong and what to
-  // do: the directory is another node's or another cluster's, is in use, is damaged, or was half
-  // lost.
-  static absl::StatusOr<std::unique_ptr<DataDir>> open(FileSystem* fs, const std::string& path,
-                                                       uint64_t node,
-                                                       const std::string& first_entry,
-                                                       size_t segment_bytes);
+  // with `first_entry` (a configuration, in term 1). random: of the instance id. Errors say in
+  // words what is wrong and what to do: the directory is another node's or another cluster's, is in
+  // use, is damaged, or was half lost.
+  static absl::StatusOr<std::unique_ptr<DataDir>> open(
+      FileSystem* fs, const std::string& path, uint64_t node, const std::string& first_entry,
+      size_t segment_bytes, std::function<uint64_t()> random = random_u64);
   ~DataDir();
   DataDir(const DataDir&) = delete;
   DataDir& operator=(const DataDir&) = delete;
@@ -46,7 +46,8 @@ class DataDir {
   std::unique_ptr<LogStore>& log() { return log_; }
 
  private:
-  DataDir(FileSystem* fs, std::string path) : fs_(fs), path_(std::move(path)) {}
+  DataDir(FileSystem* fs, std::string path, std::function<uint64_t()> random)
+      : fs_(fs), path_(std::move(path)), random_(std::move(random)) {}
   absl::Status lock();
   absl::Status found(uint64_t node, const std::string& first_entry, size_t segment_bytes);
   absl::Status load(const std::string& identity, uint64_t node, const std::string& first_entry,
@@ -54,6 +55,7 @@ class DataDir {
 
   FileSystem* const fs_;
   const std::string path_;
+  const std::function<uint64_t()> random_;
   int lock_fd_ = -1;
   uint64_t cluster_ = 0;
   InstanceId instance_;

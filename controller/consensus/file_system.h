@@ -33,6 +33,8 @@ class FileSystem {
   virtual int lock(int fd) = 0;                              // exclusive, without waiting
   // Names in a directory, without "." and "..".
   virtual int list(const std::string& path, std::vector<std::string>* names) = 0;
+  // Whether those who use it may do so from threads of their own; not in a simulation.
+  virtual bool threads() const { return true; }
 };
 
 // The operating system's files. Never destroyed.

@@ -183,7 +183,7 @@ absl::StatusOr<int> LogStore::make_segment(uint64_t number) {
 }
 
 void LogStore::prepare_in_background(uint64_t number) {
-  if (making_ != 0) return;
+  if (making_ != 0 || !fs_->threads()) return;
   if (maker_.joinable()) maker_.join();
   making_ = number;
   {

@@ -7,11 +7,13 @@
 namespace xce::consensus {
 
 LogWriter::LogWriter(std::unique_ptr<LogStore> store, size_t max_record_bytes,
-                     std::function<void()> wake)
+                     std::function<void()> wake, std::function<void()> ask)
     : max_record_bytes_(max_record_bytes),
       wake_(std::move(wake)),
-      store_(std::move(store)),
-      thread_([this] { run(); }) {}
+      ask_(std::move(ask)),
+      store_(std::move(store)) {
+  if (!ask_) thread_ = std::thread([this] { run(); });
+}
 
 LogWriter::~LogWriter() { stop(); }
 
@@ -24,12 +26,16 @@ uint64_t LogWriter::enqueue_compaction(std::string items, uint64_t index) {
 }
 
 uint64_t LogWriter::add(Item item) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  backlog_ += item.bytes.size();
-  item.ticket = ++last_ticket_;
-  queue_.push_back(std::move(item));
-  wanted_.notify_one();
-  return last_ticket_;
+  uint64_t ticket;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    backlog_ += item.bytes.size();
+    item.ticket = ticket = ++last_ticket_;
+    queue_.push_back(std::move(item));
+    wanted_.notify_one();
+  }
+  if (ask_) ask_();
+  return ticket;
 }
 
 LogWriter::Progress LogWriter::progress() const {
@@ -57,45 +63,52 @@ void LogWriter::stop() {
 }
 
 void LogWriter::run() {
-  std::string items;
   for (;;) {
-    uint64_t ticket = 0;
-    uint64_t highest_index = 0;
-    uint64_t remove_through = 0;
-    items.clear();
     {
       std::unique_lock<std::mutex> lock(mutex_);
       wanted_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
       if (stopping_) return;
-      while (!queue_.empty() &&
-             (items.empty() || items.size() + queue_.front().bytes.size() <= max_record_bytes_)) {
-        items += queue_.front().bytes;
-        ticket = queue_.front().ticket;
-        highest_index = std::max(highest_index, queue_.front().highest_index);
-        remove_through = std::max(remove_through, queue_.front().remove_through);
-        queue_.pop_front();
-      }
     }
-    const auto begin = std::chrono::steady_clock::now();
-    absl::Status status = store_->append(items, highest_index);
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-    absl::Status cleanup;
-    const bool cleans = status.ok() && remove_through != 0;
-    if (cleans) cleanup = store_->remove_through(remove_through);
-    {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      backlog_ -= items.size();
-      write_times_.add(took.count());
-      if (status.ok()) {
-        progress_.durable = ticket;
-        if (cleans) progress_.cleanup = cleanup;
-      } else {
-        progress_.error = status;
-      }
-    }
-    wake_();
-    if (!status.ok()) return;
+    if (!write_some()) return;
   }
+}
+
+bool LogWriter::write_some() {
+  std::string items;
+  uint64_t ticket = 0;
+  uint64_t highest_index = 0;
+  uint64_t remove_through = 0;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (queue_.empty() || !progress_.error.ok()) return false;
+    while (!queue_.empty() &&
+           (items.empty() || items.size() + queue_.front().bytes.size() <= max_record_bytes_)) {
+      items += queue_.front().bytes;
+      ticket = queue_.front().ticket;
+      highest_index = std::max(highest_index, queue_.front().highest_index);
+      remove_through = std::max(remove_through, queue_.front().remove_through);
+      queue_.pop_front();
+    }
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  absl::Status status = store_->append(items, highest_index);
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  absl::Status cleanup;
+  const bool cleans = status.ok() && remove_through != 0;
+  if (cleans) cleanup = store_->remove_through(remove_through);
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    backlog_ -= items.size();
+    write_times_.add(took.count());
+    if (status.ok()) {
+      progress_.durable = ticket;
+      if (cleans) progress_.cleanup = cleanup;
+    } else {
+      progress_.error = status;
+    }
+  }
+  wake_();
+  return status.ok();
 }
 
 }  // namespace xce::consensus

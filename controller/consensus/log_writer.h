@@ -22,8 +22,11 @@ namespace xce::consensus {
 class LogWriter {
  public:
   // wake is called on the writer's thread after progress() has changed; it must be thread safe and
-  // quick. max_record_bytes: queued items are put into one record up to about this size.
-  LogWriter(std::unique_ptr<LogStore> store, size_t max_record_bytes, std::function<void()> wake);
+  // quick. max_record_bytes: queued items are put into one record up to about this size. ask: for a
+  // simulation; then there is no thread, it is called whenever something is queued, and
+  // write_some() is what writes.
+  LogWriter(std::unique_ptr<LogStore> store, size_t max_record_bytes, std::function<void()> wake,
+            std::function<void()> ask = nullptr);
   ~LogWriter();  // as stop()
   LogWriter(const LogWriter&) = delete;
   LogWriter& operator=(const LogWriter&) = delete;
@@ -42,6 +45,10 @@ class LogWriter {
   };
   // Thread safe.
   Progress progress() const;
+
+  // Writes one record of what is queued, as the thread does, and wakes. False: nothing is queued,
+  // or this or an earlier write failed. Only for who gave `ask`.
+  bool write_some();
 
   // Bytes queued and not yet on disk. Thread safe.
   size_t backlog() const;
@@ -64,6 +71,7 @@ class LogWriter {
 
   const size_t max_record_bytes_;
   const std::function<void()> wake_;
+  const std::function<void()> ask_;
   std::unique_ptr<LogStore> store_;  // the thread's
   mutable std::mutex mutex_;
   std::condition_variable wanted_;

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "controller/consensus/uv_handle.h"
+#include "controller/consensus/uv_surroundings.h"
 
 namespace xce::consensus {
 namespace {
@@ -19,12 +19,13 @@ constexpr size_t kMaxHeldBytes = size_t{32} << 20;
 
 }  // namespace
 
-Node::Node(uv_loop_t* loop, Options options, StateMachine* state_machine, Listener* listener)
-    : loop_(loop),
+Node::Node(std::unique_ptr<Surroundings> around, Options options, StateMachine* state_machine,
+           Listener* listener)
+    : around_(std::move(around)),
       options_(std::move(options)),
       state_machine_(state_machine),
       listener_(listener),
-      boot_(random_u64() | 1),
+      boot_(around_->random() | 1),
       fs_(options_.fs != nullptr ? options_.fs : posix_file_system()),
       failover_(options_.self) {}
 
@@ -33,7 +34,7 @@ Node::~Node() {
   xce_core_free(core_);
 }
 
-uint64_t Node::now_ms() const { return uv_hrtime() / 1000000; }
+uint64_t Node::now_ms() const { return around_->now_ns() / 1000000; }
 
 absl::Status Node::start() {
   absl::Status status = check_options();
@@ -43,20 +44,17 @@ absl::Status Node::start() {
   struct sigaction action;
   if (::sigaction(SIGPIPE, nullptr, &action) == 0 && action.sa_handler == SIG_DFL)
     ::signal(SIGPIPE, SIG_IGN);
-  disk_async_ = new uv_async_t;
-  uv_async_init(loop_, disk_async_, [](uv_async_t* async) {
-    if (async->data != nullptr) static_cast<Node*>(async->data)->on_disk_progress();
-  });
-  disk_async_->data = this;
+  disk_waker_ = around_->waker([this] { on_disk_progress(); });
   status = open_log();
   if (!status.ok()) {
     stop();
     return status;
   }
-  start_handles();
+  timer_ = around_->timer([this] { on_timer(); });
+  turns_ = around_->turns([this] { flush(); }, [this] { settle(); });
   const unsigned user_timeout_ms =
       static_cast<unsigned>(std::max(1000, 4 * options_.election_timeout_ms));
-  net_.reset(new PeerNet(loop_, this, user_timeout_ms, options_.seed ^ boot_, options_.tls));
+  net_ = around_->transport(this, user_timeout_ms, options_.seed ^ boot_, options_.tls);
   for (const Peer& peer : options_.peers) {
     if (peer.id == options_.self) continue;
     const auto other = options_.dial.find(peer.id);
@@ -70,39 +68,19 @@ absl::Status Node::start() {
   return absl::OkStatus();
 }
 
-void Node::start_handles() {
-  timer_ = new uv_timer_t;
-  uv_timer_init(loop_, timer_);
-  timer_->data = this;
-  // Proposals made in timers and the like must not wait for the poll: flush before it and after it.
-  prepare_ = new uv_prepare_t;
-  uv_prepare_init(loop_, prepare_);
-  prepare_->data = this;
-  uv_prepare_start(prepare_, [](uv_prepare_t* h) { static_cast<Node*>(h->data)->flush(); });
-  check_ = new uv_check_t;
-  uv_check_init(loop_, check_);
-  check_->data = this;
-  uv_check_start(check_, [](uv_check_t* h) { static_cast<Node*>(h->data)->flush(); });
-  idle_ = new uv_idle_t;
-  uv_idle_init(loop_, idle_);
-  idle_->data = this;
-}
-
 void Node::stop() {
   if (stopped_) return;
   stopped_ = true;
   if (net_ != nullptr) net_->close();
-  close_handle(timer_);
-  close_handle(prepare_);
-  close_handle(check_);
-  close_handle(idle_);
-  close_handle(child_timer_);
+  timer_.reset();
+  turns_.reset();
+  child_timer_.reset();
   if (taker_ != nullptr) taker_->cancel();
   installer_.reset();
   leaving_.clear();
   end_all_sending();
   writer_.reset();
-  close_handle(disk_async_);
+  disk_waker_.reset();
   role_ = RoleInfo{};
   refuse_all();
   dir_.reset();
@@ -113,8 +91,8 @@ void Node::fail(absl::Status status) {
   failed_ = true;
   spdlog::critical("consensus: this node stops serving: {}", status.ToString());
   if (net_ != nullptr) net_->hang_up();
-  if (timer_ != nullptr) uv_timer_stop(timer_);
-  if (idle_ != nullptr) uv_idle_stop(idle_);
+  if (timer_ != nullptr) timer_->stop();
+  if (turns_ != nullptr) turns_->set_busy(false);
   held_.clear();
   held_bytes_ = 0;
   if (taker_ != nullptr) taker_->cancel();
@@ -153,9 +131,7 @@ void Node::arm_timer() {
   if (failover_.suspecting()) at = std::min(at, last_told_ms_ + kSuspicionRepeatMs);
   const uint64_t delay = at > now ? at - now : 1;
   timer_due_ms_ = now + delay;
-  uv_update_time(loop_);
-  uv_timer_start(
-      timer_, [](uv_timer_t* timer) { static_cast<Node*>(timer->data)->on_timer(); }, delay, 0);
+  timer_->start(delay);
 }
 
 void Node::absorb(int result, const xce_core_update& update, const char* event) {
@@ -389,7 +365,11 @@ void Node::update_role() {
 
 Consensus::Consensus(uv_loop_t* loop, Options options, StateMachine* state_machine,
                      Listener* listener)
-    : node_(std::make_unique<Node>(loop, std::move(options), state_machine, listener)) {}
+    : Consensus(uv_surroundings(loop), std::move(options), state_machine, listener) {}
+Consensus::Consensus(std::unique_ptr<Surroundings> around, Options options,
+                     StateMachine* state_machine, Listener* listener)
+    : node_(
+          std::make_unique<Node>(std::move(around), std::move(options), state_machine, listener)) {}
 Consensus::~Consensus() = default;
 absl::Status Consensus::start() { return node_->start(); }
 void Consensus::propose(std::string entry, std::function<void(Outcome)> done) {

@@ -5,8 +5,6 @@
 #ifndef XCE_CONTROLLER_CONSENSUS_NODE_H_
 #define XCE_CONTROLLER_CONSENSUS_NODE_H_
 
-#include <uv.h>
-
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -23,10 +21,10 @@
 #include "controller/consensus/failover.h"
 #include "controller/consensus/log_writer.h"
 #include "controller/consensus/memory_log.h"
-#include "controller/consensus/peer_net.h"
 #include "controller/consensus/snapshot_file.h"
 #include "controller/consensus/snapshot_installer.h"
 #include "controller/consensus/snapshot_taker.h"
+#include "controller/consensus/surroundings.h"
 
 namespace xce::consensus {
 
@@ -36,9 +34,10 @@ inline xce_core_snapshot core_snapshot(const SnapshotMeta& meta) {
   return {meta.index, meta.term, meta.conf_index, meta.conf.data(), meta.conf.size()};
 }
 
-class Node final : private PeerNet::Events {
+class Node final : private Transport::Events {
  public:
-  Node(uv_loop_t* loop, Options options, StateMachine* state_machine, Listener* listener);
+  Node(std::unique_ptr<Surroundings> around, Options options, StateMachine* state_machine,
+       Listener* listener);
   ~Node() override;
 
   absl::Status start();
@@ -70,7 +69,6 @@ class Node final : private PeerNet::Events {
   absl::Status reconcile(const SnapshotMeta& meta, LogContents* log);
 
   // ---- node.cc
-  void start_handles();
   uint64_t now_ms() const;
   bool running() const { return core_ != nullptr && !failed_ && !stopped_; }
   // Takes what a call into the core returned; update is its update.
@@ -142,7 +140,7 @@ class Node final : private PeerNet::Events {
   void finish_install();
   void adopt_snapshot(const SnapshotMeta& meta, StateMachine::Restored* state);
 
-  uv_loop_t* const loop_;
+  const std::unique_ptr<Surroundings> around_;
   Options options_;
   StateMachine* const state_machine_;
   Listener* const listener_;
@@ -152,12 +150,11 @@ class Node final : private PeerNet::Events {
   xce_core* core_ = nullptr;
   std::unique_ptr<DataDir> dir_;
   std::unique_ptr<LogWriter> writer_;
-  std::unique_ptr<PeerNet> net_;
-  uv_timer_t* timer_ = nullptr;
-  uv_prepare_t* prepare_ = nullptr;
-  uv_check_t* check_ = nullptr;
-  uv_idle_t* idle_ = nullptr;  // runs while there is more to apply than one turn may take
-  uv_async_t* disk_async_ = nullptr;
+  std::unique_ptr<Transport> net_;
+  std::unique_ptr<Surroundings::Timer> timer_;
+  std::unique_ptr<Surroundings::Turns>
+      turns_;  // busy while there is more to apply than one turn may take
+  std::unique_ptr<Surroundings::Waker> disk_waker_;
   bool stopped_ = false;
   bool failed_ = false;
   uint64_t timer_due_ms_ = 0;
@@ -197,7 +194,7 @@ class Node final : private PeerNet::Events {
   uint64_t snapshot_begun_ms_ = 0;
   uint64_t no_snapshot_before_ms_ = 0;
   std::unique_ptr<SnapshotTaker> taker_;
-  uv_timer_t* child_timer_ = nullptr;
+  std::unique_ptr<Surroundings::Timer> child_timer_;
   std::map<NodeId, Sending> sending_;
   std::map<NodeId, uint64_t> send_pause_;  // when to try again
   std::unique_ptr<SnapshotInstaller> installer_;

@@ -29,9 +29,8 @@ void Node::barrier(std::function<void(bool)> done) {
 // The caller may itself be a prepare handle that runs after ours: the loop must not sleep on what
 // it has just given.
 void Node::come_round() {
-  if (!running() && prepare_ == nullptr) return refuse_all();  // no loop will come round for it
-  if (idle_ != nullptr)
-    uv_idle_start(idle_, [](uv_idle_t* idle) { static_cast<Node*>(idle->data)->settle(); });
+  if (!running() && turns_ == nullptr) return refuse_all();  // no loop will come round for it
+  if (turns_ != nullptr) turns_->set_busy(true);
 }
 
 // Once before and once after every poll: everything that has been proposed since is one submission.
@@ -93,7 +92,7 @@ void Node::submit(std::vector<LogEntry> entries) {
 }
 
 void Node::apply_committed() {
-  const uint64_t start = uv_hrtime();
+  const uint64_t start = around_->now_ns();
   // What a majority has may still be on its way to our own disk, and until then a truncation could
   // reach it.
   while (running() && applied_ < std::min(commit_, stored_)) {
@@ -114,14 +113,9 @@ void Node::apply_committed() {
     }
     if (stopped_) return;
     answer_waiters(index, term);
-    if (running() && index % 32 == 0 && uv_hrtime() - start > kApplyBudgetNs) break;
+    if (running() && index % 32 == 0 && around_->now_ns() - start > kApplyBudgetNs) break;
   }
-  if (!running() || idle_ == nullptr) return;
-  if (applied_ < std::min(commit_, stored_)) {
-    uv_idle_start(idle_, [](uv_idle_t* idle) { static_cast<Node*>(idle->data)->settle(); });
-  } else {
-    uv_idle_stop(idle_);
-  }
+  if (running() && turns_ != nullptr) turns_->set_busy(applied_ < std::min(commit_, stored_));
 }
 
 void Node::answer_waiters(uint64_t index, uint64_t term) {

@@ -9,7 +9,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "controller/consensus/node.h"
-#include "controller/consensus/uv_handle.h"
 
 namespace xce::consensus {
 namespace {
@@ -43,7 +42,7 @@ void Node::send_snapshot(NodeId to) {
     return;
   }
   Sending sending;
-  sending.transfer = random_u64();
+  sending.transfer = around_->random();
   sending.index = log_.snapshot_index();
   sending.term = xce_core_term(core_);
   sending.fd = fd;
@@ -156,10 +155,10 @@ void Node::on_snapshot_piece(NodeId from, SnapshotPiece& piece) {
     environment.cluster = dir_->cluster();
     environment.state_machine = state_machine_;
     environment.hook = options_.snapshot_hook;
-    environment.wake = [async = disk_async_] { uv_async_send(async); };
+    environment.wake = [waker = disk_waker_.get()] { waker->wake(); };
     spdlog::info("consensus: receiving a snapshot up to entry {} from node {}, {} bytes",
                  piece.index, from, piece.total);
-    installer_ = std::make_unique<SnapshotInstaller>(
+    installer_ = around_->snapshot_installer(
         std::move(environment),
         SnapshotInstaller::Source{from, piece.transfer, piece.term, piece.index, piece.total});
     acked_ = 0;
@@ -244,7 +243,7 @@ void Node::finish_install() {
   }
   if (result.state != nullptr) {
     std::shared_ptr<StateMachine::Restored> old = std::move(result.state);
-    in_background(loop_, [old]() mutable { old.reset(); });
+    around_->in_background([old]() mutable { old.reset(); });
   }
   if (running()) settle();
 }
@@ -278,7 +277,7 @@ void Node::adopt_snapshot(const SnapshotMeta& meta, StateMachine::Restored* stat
   xce_core_update update;
   const int rv = xce_core_snapshot_installed(core_, now_ms(), &update);
   absorb(rv, update, "an installed snapshot");
-  in_background(loop_, [fs = fs_, directory = snapshots_, keep = meta.index] {
+  around_->in_background([fs = fs_, directory = snapshots_, keep = meta.index] {
     remove_snapshots_below(fs, directory, keep);
   });
   // What was proposed here while this node led: the snapshot may hold it, or not.

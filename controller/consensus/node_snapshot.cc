@@ -6,7 +6,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "controller/consensus/node.h"
-#include "controller/consensus/uv_handle.h"
 
 namespace xce::consensus {
 namespace {
@@ -33,7 +32,7 @@ void Node::take_snapshot_if_due() {
   meta.conf_index = conf_index_;
   meta.conf = conf_;
   meta.cluster = dir_->cluster();
-  const uint64_t begin = uv_hrtime();
+  const uint64_t begin = around_->now_ns();
   const absl::Status status =
       taker_->start(meta, [this](const std::function<bool(std::string_view)>& write) {
         return state_machine_->save(write);
@@ -43,27 +42,20 @@ void Node::take_snapshot_if_due() {
     return;
   }
   spdlog::info("consensus: taking a snapshot of everything up to entry {}; the fork took {} ms",
-               meta.index, (uv_hrtime() - begin) / 1000000);
+               meta.index, (around_->now_ns() - begin) / 1000000);
   snapshot_begun_ms_ = now_ms();
   bytes_in_snapshot_ = applied_bytes_;
-  if (child_timer_ == nullptr) {
-    child_timer_ = new uv_timer_t;
-    uv_timer_init(loop_, child_timer_);
-    child_timer_->data = this;
-  }
-  uv_timer_start(
-      child_timer_, [](uv_timer_t* timer) { static_cast<Node*>(timer->data)->look_after_child(); },
-      kChildPollMs, kChildPollMs);
+  if (child_timer_ == nullptr) child_timer_ = around_->timer([this] { look_after_child(); });
+  child_timer_->start(kChildPollMs);
 }
 
 void Node::look_after_child() {
-  if (!running() || !taker_->busy()) {
-    uv_timer_stop(child_timer_);
+  if (!running() || !taker_->busy()) return;
+  const std::optional<absl::Status> ended = taker_->poll();
+  if (!ended) {
+    child_timer_->start(kChildPollMs);
     return;
   }
-  const std::optional<absl::Status> ended = taker_->poll();
-  if (!ended) return;
-  uv_timer_stop(child_timer_);
   if (!ended->ok()) {
     snapshot_failed(*ended);
     return;
@@ -104,9 +96,8 @@ void Node::snapshot_taken(const SnapshotMeta& meta) {
   // The one before stays if the log goes on from it: something to fall back on.
   const uint64_t keep = before != 0 && before + 1 >= log_.first_index() ? before : meta.index;
   if (forget > 0) writer_->enqueue_compaction(checkpoint(), std::min(forget, keep));
-  in_background(loop_, [fs = fs_, directory = snapshots_, keep] {
-    remove_snapshots_below(fs, directory, keep);
-  });
+  around_->in_background(
+      [fs = fs_, directory = snapshots_, keep] { remove_snapshots_below(fs, directory, keep); });
 }
 
 // How many entries before a snapshot at `index` to keep: enough for every connected follower to go

@@ -24,6 +24,7 @@ std::string first_entry_of(const std::vector<Peer>& peers) {
     ids.push_back(peer.id);
     addresses.push_back(absl::StrCat(peer.host, ":", peer.port));
   }
+  raw.reserve(addresses.size());
   for (const std::string& address : addresses) raw.push_back(address.c_str());
   size_t length = 0;
   void* const bytes = xce_core_encode_configuration(ids.data(), raw.data(),
@@ -73,8 +74,8 @@ absl::Status Node::open_log() {
   const std::string first_entry = first_entry_of(options_.peers);
   if (first_entry.empty())
     return absl::InvalidArgumentError("the peers' addresses make no configuration");
-  auto dir =
-      DataDir::open(fs_, options_.data_dir, options_.self, first_entry, options_.segment_bytes);
+  auto dir = DataDir::open(fs_, options_.data_dir, options_.self, first_entry,
+                           options_.segment_bytes, [this] { return around_->random(); });
   if (!dir.ok()) return dir.status();
   dir_ = std::move(*dir);
   LogContents contents = std::move(dir_->log()->contents());
@@ -86,7 +87,7 @@ absl::Status Node::open_log() {
   absl::Status loaded = load_snapshot(&contents, &snapshot);
   if (loaded.ok()) loaded = reconcile(snapshot, &contents);
   if (!loaded.ok()) return loaded;
-  taker_ = std::make_unique<SnapshotTaker>(snapshots_, options_.snapshot_hook);
+  taker_ = around_->snapshot_taker(snapshots_, options_.snapshot_hook);
   conf_index_ = snapshot.conf_index;
   conf_ = snapshot.conf;
   applied_ = commit_ = snapshot.index;
@@ -109,7 +110,7 @@ absl::Status Node::open_log() {
   core_ = xce_core_new(options_.self, absl::StrCat(self->host, ":", self->port).c_str(),
                        static_cast<unsigned>(options_.election_timeout_ms),
                        static_cast<unsigned>(options_.heartbeat_ms), kMaxInflightEntries,
-                       static_cast<unsigned>(options_.seed ^ random_u64()));
+                       static_cast<unsigned>(options_.seed ^ around_->random()));
   if (core_ == nullptr) return absl::ResourceExhaustedError("no memory for the Raft core");
   std::vector<xce_core_entry> entries;
   for (uint64_t i = log_.first_index(); i <= log_.last_index(); i++) {
@@ -117,8 +118,8 @@ absl::Status Node::open_log() {
     entries.push_back({e.term, e.type, e.data.data(), e.data.size()});
   }
   const size_t max_record = std::min(kMaxRecordBytes, LogStore::max_items(options_.segment_bytes));
-  writer_ = std::make_unique<LogWriter>(std::move(dir_->log()), max_record,
-                                        [async = disk_async_] { uv_async_send(async); });
+  writer_ = around_->log_writer(std::move(dir_->log()), max_record,
+                                [waker = disk_waker_.get()] { waker->wake(); });
   xce_core_update update;
   const xce_core_snapshot raw = {snapshot.index, snapshot.term, snapshot.conf_index,
                                  snapshot.conf.data(), snapshot.conf.size()};
@@ -144,7 +145,7 @@ absl::Status Node::load_snapshot(LogContents* log, SnapshotMeta* meta) {
     if (index != newest &&
         (log->entries.empty() || log->first_index > index + 1 || log_last < newest))
       continue;
-    const uint64_t begin = uv_hrtime();
+    const uint64_t begin = around_->now_ns();
     std::unique_ptr<StateMachine::Restored> state;
     absl::Status status = read_snapshot(index, meta, &state);
     if (status.ok()) {
@@ -155,7 +156,7 @@ absl::Status Node::load_snapshot(LogContents* log, SnapshotMeta* meta) {
             std::string(problem.message()), index);
       state_machine_->restore(index, state.get());
       spdlog::info("consensus: read the snapshot up to entry {} in {} ms", index,
-                   (uv_hrtime() - begin) / 1000000);
+                   (around_->now_ns() - begin) / 1000000);
       return absl::OkStatus();
     }
     if (!absl::IsDataLoss(status)) return status;

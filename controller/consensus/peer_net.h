@@ -21,51 +21,28 @@
 #include <string>
 #include <string_view>
 
-#include "controller/consensus/peer_codec.h"
+#include "controller/consensus/transport.h"
 #include "libxce/net/tls.h"
 
 namespace xce::consensus {
 
-class PeerNet {
+class PeerNet final : public Transport {
  public:
-  class Events {
-   public:
-    virtual ~Events() = default;
-    virtual Hello own_hello() = 0;
-    // Why a node that says this is not to be talked to; empty: it is welcome.
-    virtual std::string check_hello(const Hello& hello) = 0;
-    virtual void on_message(uint64_t from, PeerMessage& message) = 0;
-    // The connection to the peer is ready to send.
-    virtual void on_connected(uint64_t peer) = 0;
-    // The process that was last connected from that peer is gone: its port refuses and it has no
-    // connection to us, or another process answers, or it says that it has stopped serving. May be
-    // called again and again.
-    virtual void on_gone(uint64_t peer) = 0;
-  };
-
   // user_timeout_ms: how long sent bytes may stay unacknowledged before a connection counts as
   // lost. tls: null without TLS; with it a peer's certificate must name the node id that it claims.
   PeerNet(uv_loop_t* loop, Events* events, unsigned user_timeout_ms, uint64_t seed,
           std::shared_ptr<net::TlsCredentials> tls = nullptr);
-  ~PeerNet();
+  ~PeerNet() override;
   PeerNet(const PeerNet&) = delete;
   PeerNet& operator=(const PeerNet&) = delete;
 
-  // Dials a peer, for ever. `host` may be a name.
-  void add_peer(uint64_t id, const std::string& host, uint16_t port);
-  // Takes over an accepted connection; `already_read` is what has been read from it and decrypted,
-  // with or without the preamble; `tls` its session, established, or null.
-  void adopt(int fd, std::string_view already_read, std::shared_ptr<net::TlsSession> tls = nullptr);
-  // Sends whole frames, or drops them when there is no connection or too much is queued on it.
-  void send(uint64_t peer, std::string frames);
-  // Whether send() would not drop.
-  bool can_send(uint64_t peer) const;
+  void add_peer(uint64_t id, const std::string& host, uint16_t port) override;
+  void adopt(int fd, std::string_view already_read, std::shared_ptr<net::TlsSession> tls) override;
+  void send(uint64_t peer, std::string frames) override;
+  bool can_send(uint64_t peer) const override;
   bool connected_from(uint64_t peer) const;
-  // Closes the connections to and from all peers and dials no more; adopted ones still get our
-  // hello.
-  void hang_up();
-  // Closes everything. Nothing is called back afterwards.
-  void close();
+  void hang_up() override;
+  void close() override;
 
  private:
   struct Connection;

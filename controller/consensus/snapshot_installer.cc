@@ -13,25 +13,36 @@ SnapshotInstaller::SnapshotInstaller(Environment environment, Source source)
     : environment_(std::move(environment)),
       source_(source),
       temporary_(
-          absl::StrCat(environment_.directory, "/install-", absl::Hex(source.transfer), ".tmp")),
-      thread_([this] { run(); }) {}
+          absl::StrCat(environment_.directory, "/install-", absl::Hex(source.transfer), ".tmp")) {
+  if (environment_.ask)
+    environment_.ask();
+  else
+    thread_ = std::thread([this] { run(); });
+}
 
 SnapshotInstaller::~SnapshotInstaller() {
   give_up();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
+  if (fd_ >= 0) environment_.fs->close(fd_);
 }
 
 void SnapshotInstaller::give_up() {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  stopping_ = true;
-  wanted_.notify_one();
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    stopping_ = true;
+    wanted_.notify_one();
+  }
+  if (environment_.ask) environment_.ask();
 }
 
 void SnapshotInstaller::add(std::string piece) {
   taken_ += piece.size();
-  const std::lock_guard<std::mutex> lock(mutex_);
-  pieces_.push_back(std::move(piece));
-  wanted_.notify_one();
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    pieces_.push_back(std::move(piece));
+    wanted_.notify_one();
+  }
+  if (environment_.ask) environment_.ask();
 }
 
 SnapshotInstaller::Result SnapshotInstaller::take_result() { return std::move(result_); }
@@ -42,12 +53,40 @@ absl::Status SnapshotInstaller::step(SnapshotStep step) const {
   return error == 0 ? absl::OkStatus() : file_error(-error, "write", temporary_);
 }
 
+bool SnapshotInstaller::has_work_locked() const {
+  return !done_ && (phase_ != Phase::kPieces || stopping_ || !pieces_.empty());
+}
+
+bool SnapshotInstaller::has_work() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return has_work_locked();
+}
+
 void SnapshotInstaller::run() {
+  while (!done_) {
+    {
+      std::unique_lock<std::mutex> lock(mutex_);
+      wanted_.wait(lock, [this] { return has_work_locked(); });
+    }
+    work();
+  }
+}
+
+void SnapshotInstaller::work() {
   FileSystem* const fs = environment_.fs;
-  const int fd = fs->open(temporary_, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  absl::Status status = fd < 0 ? file_error(fd, "create", temporary_) : receive(fd);
-  if (fd >= 0) fs->close(fd);
-  if (status.ok()) status = install(&result_.meta, &result_.state);
+  absl::Status status;
+  const bool last = phase_ == Phase::kInstall;
+  switch (phase_) {
+    case Phase::kCreate: status = create(); break;
+    case Phase::kPieces: status = take_piece(); break;
+    case Phase::kInstall: status = install(&result_.meta, &result_.state); break;
+  }
+  if (status.ok() && !last) {
+    phase_ = at_ < source_.total ? Phase::kPieces : Phase::kInstall;
+    return;
+  }
+  if (fd_ >= 0) fs->close(fd_);
+  fd_ = -1;
   if (!status.ok()) {
     result_.state.reset();
     (void)fs->unlink(temporary_);
@@ -57,32 +96,31 @@ void SnapshotInstaller::run() {
   environment_.wake();
 }
 
-absl::Status SnapshotInstaller::receive(int fd) {
-  absl::Status status = step(SnapshotStep::kInstallBegun);
-  uint64_t at = 0;
-  while (status.ok() && at < source_.total) {
-    std::string piece;
-    {
-      std::unique_lock<std::mutex> lock(mutex_);
-      wanted_.wait(lock, [this] { return stopping_ || !pieces_.empty(); });
-      if (stopping_) return absl::CancelledError("given up");
-      piece = std::move(pieces_.front());
-      pieces_.pop_front();
-    }
-    status = write_fully(environment_.fs, fd, piece, at, temporary_);
-    at += piece.size();
-    written_ = at;
-    environment_.wake();
-    if (status.ok()) status = step(SnapshotStep::kInstallPiece);
+absl::Status SnapshotInstaller::create() {
+  fd_ = environment_.fs->open(temporary_, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  return fd_ < 0 ? file_error(fd_, "create", temporary_) : step(SnapshotStep::kInstallBegun);
+}
+
+absl::Status SnapshotInstaller::take_piece() {
+  std::string piece;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (stopping_) return absl::CancelledError("given up");
+    piece = std::move(pieces_.front());
+    pieces_.pop_front();
   }
-  if (!status.ok()) return status;
-  const int rv = environment_.fs->fsync(fd);
-  if (rv < 0) return file_error(rv, "sync", temporary_);
-  return step(SnapshotStep::kInstallReceived);
+  const absl::Status status = write_fully(environment_.fs, fd_, piece, at_, temporary_);
+  at_ += piece.size();
+  written_ = at_;
+  environment_.wake();
+  return status.ok() ? step(SnapshotStep::kInstallPiece) : status;
 }
 
 absl::Status SnapshotInstaller::install(SnapshotMeta* meta,
                                         std::unique_ptr<StateMachine::Restored>* state) {
+  if (const int rv = environment_.fs->fsync(fd_); rv < 0) return file_error(rv, "sync", temporary_);
+  absl::Status status = step(SnapshotStep::kInstallReceived);
+  if (!status.ok()) return status;
   auto reader = SnapshotReader::open(environment_.fs, temporary_);
   if (!reader.ok()) return reader.status();
   *meta = (*reader)->meta();
@@ -91,7 +129,7 @@ absl::Status SnapshotInstaller::install(SnapshotMeta* meta,
                                             " is another one than was announced"));
   auto loaded = environment_.state_machine->load(
       [&](char* to, size_t n) { return stopping_ ? size_t{0} : (*reader)->read(to, n); });
-  absl::Status status = (*reader)->finish();
+  status = (*reader)->finish();
   if (!status.ok()) return status;
   if (!loaded.ok()) return loaded.status();
   *state = *std::move(loaded);

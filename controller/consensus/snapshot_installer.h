@@ -1,6 +1,7 @@
 // Receives a snapshot from the primary: writes the pieces to a temporary file, syncs it, reads it
 // back into a state of its own, checking all of it, and only then gives the file its name. All that
-// on a thread of its own, so that the loop goes on. Public members: the consensus thread.
+// on a thread of its own, so that the loop goes on. Public members: the consensus thread. A
+// simulation has no thread: it calls work() instead (Environment::ask).
 #ifndef XCE_CONTROLLER_CONSENSUS_SNAPSHOT_INSTALLER_H_
 #define XCE_CONTROLLER_CONSENSUS_SNAPSHOT_INSTALLER_H_
 
@@ -43,6 +44,8 @@ class SnapshotInstaller {
     std::function<int(SnapshotStep)> hook;
     std::function<void()>
         wake;  // called on the thread after written() has changed or done() become true
+    // Set: there is no thread. Called whenever there may be something for work() to do.
+    std::function<void()> ask;
   };
 
   SnapshotInstaller(Environment environment, Source source);
@@ -62,13 +65,19 @@ class SnapshotInstaller {
   // Everything has come; it is being loaded, or is done.
   bool complete() const { return taken_ == source_.total; }
   bool done() const { return done_.load(); }
+  // Without a thread: whether there is something to do, and the next piece of it.
+  bool has_work();
+  void work();
   // Once done(): what it came to, once. On success the file has its name and its directory is
   // synced.
   Result take_result();
 
  private:
+  enum class Phase { kCreate, kPieces, kInstall };
   void run();
-  absl::Status receive(int fd);
+  bool has_work_locked() const;
+  absl::Status create();
+  absl::Status take_piece();
   absl::Status install(SnapshotMeta* meta, std::unique_ptr<StateMachine::Restored>* state);
   absl::Status step(SnapshotStep step) const;
 
@@ -76,6 +85,9 @@ class SnapshotInstaller {
   const Source source_;
   const std::string temporary_;
   uint64_t taken_ = 0;
+  Phase phase_ = Phase::kCreate;  // this, fd_ and at_ are the thread's
+  int fd_ = -1;
+  uint64_t at_ = 0;  // bytes in the file
   std::atomic<uint64_t> written_{0};
   std::atomic<bool> stopping_{false};
   std::atomic<bool> done_{false};

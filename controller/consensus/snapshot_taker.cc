@@ -126,7 +126,7 @@ std::string temporary_path(const std::string& directory, uint64_t index) {
 
 }  // namespace
 
-absl::Status SnapshotTaker::start(const SnapshotMeta& meta, const Save& save) {
+absl::Status ForkingSnapshotTaker::start(const SnapshotMeta& meta, const Save& save) {
   meta_ = meta;
   const std::string path = snapshot_path(directory_, meta.index);
   const std::string temporary = temporary_path(directory_, meta.index);
@@ -141,7 +141,7 @@ absl::Status SnapshotTaker::start(const SnapshotMeta& meta, const Save& save) {
   return absl::OkStatus();
 }
 
-std::optional<absl::Status> SnapshotTaker::poll() {
+std::optional<absl::Status> ForkingSnapshotTaker::poll() {
   int status = 0;
   pid_t ended;
   do {
@@ -163,7 +163,7 @@ std::optional<absl::Status> SnapshotTaker::poll() {
           : std::string("the process that wrote the snapshot is lost"));
 }
 
-void SnapshotTaker::cancel() {
+void ForkingSnapshotTaker::cancel() {
   if (child_ <= 0) return;
   ::kill(child_, SIGKILL);
   while (::waitpid(child_, nullptr, 0) < 0 && errno == EINTR) {
@@ -172,7 +172,7 @@ void SnapshotTaker::cancel() {
   remove_leftover();
 }
 
-void SnapshotTaker::remove_leftover() const {
+void ForkingSnapshotTaker::remove_leftover() const {
   ::unlink(temporary_path(directory_, meta_.index).c_str());
 }
 
