@@ -7,17 +7,6 @@
 namespace xce::state {
 namespace {
 
-bool matches(const Job& job, const JobFilter& filter) {
-  if (filter.states && !(filter.states & (1u << static_cast<unsigned>(job.state)))) return false;
-  if (!filter.user.empty() && job.spec.user != filter.user) return false;
-  if (!filter.queue.empty() && job.spec.queue != filter.queue) return false;
-  if (!filter.name.empty() && job.spec.name != filter.name) return false;
-  if (filter.array_id && job.array_id != filter.array_id) return false;
-  if (filter.host.empty()) return true;
-  return std::any_of(job.allocs.begin(), job.allocs.end(),
-                     [&](const Alloc& alloc) { return alloc.host == filter.host; });
-}
-
 // A walk over candidate ids in order: over disjoint sets at once, or over all jobs of an id range.
 class Walk {
  public:
@@ -117,7 +106,7 @@ class Walk {
 int criteria(const JobFilter& filter) {
   return (filter.states != 0) + !filter.user.empty() + !filter.queue.empty() +
          !filter.host.empty() + (filter.array_id != 0) +
-         2 * !filter.name.empty();  // a name has no index
+         2 * (!filter.name.empty() || filter.since_ms || filter.until_ms);  // these have no index
 }
 
 State::JobPage list_ids(const JobTable& jobs, const JobFilter& filter, size_t rows) {

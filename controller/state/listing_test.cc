@@ -109,6 +109,23 @@ TEST_F(Listing, ByIds) {
   EXPECT_EQ(list(filter, 2), "7 of 1 next 0");
 }
 
+TEST_F(Listing, ByTheTimeOfTheirEnd) {
+  const int64_t first = c.state.job(8)->end_ms;
+  c.time_ms += 1000;
+  c.control(bob(), JobAction::kKill, {7});
+  JobFilter filter;
+  filter.since_ms = first + 1;
+  EXPECT_EQ(list(filter), "7 of 1 next 0");
+  filter.since_ms = first;
+  EXPECT_EQ(list(filter), "7 8 9 of 3 next 0");
+  filter.until_ms = c.state.job(7)->end_ms;  // which is not within
+  EXPECT_EQ(list(filter), "8 9 of 2 next 0");
+  filter.since_ms = 0;
+  EXPECT_EQ(list(filter), "8 9 of 2 next 0");  // and none of those that have not ended
+  filter.until_ms = first;
+  EXPECT_EQ(list(filter), "of 0 next 0");
+}
+
 TEST(LongListing, AVisitIsBounded) {
   Cluster c;
   JobSpec array = a_job();

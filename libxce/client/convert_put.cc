@@ -99,6 +99,8 @@ void put_filter(const xce_job_filter_t& from, wire::JobFilter::Builder to) {
   to.setLimit(from.limit);
   to.setDescending(from.descending);
   to.setFull(from.full);
+  to.setSinceMs(from.since_ms);
+  to.setUntilMs(from.until_ms);
 }
 
 void put_attrs(const xce_host_attrs_t& from, wire::HostAttrs::Builder to) {

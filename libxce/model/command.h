@@ -27,7 +27,11 @@ struct JobFilter {
   JobId array_id = 0, after_id = 0;
   uint32_t limit = 0;
   bool descending = false, full = false;
+  int64_t since_ms = 0, until_ms = 0;  // ended within [since, until); 0: no bound
 };
+
+// Whether the job is one of those that the filter's criteria describe; ids, pages and order aside.
+bool matches(const Job& job, const JobFilter& filter);
 
 struct Join {
   Role role = Role::kNone;

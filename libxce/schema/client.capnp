@@ -88,6 +88,8 @@ struct JobFilter {
   limit @8 :UInt32;      # rows a page; 0 = the server's choice; bounded by the server
   descending @9 :Bool;
   full @10 :Bool;        # with script, arguments and environment
+  sinceMs @11 :Int64;    # ended at this time or later; 0: any time, and those that have not ended
+  untilMs @12 :Int64;    # ended before this time; 0: any time, and those that have not ended
 }
 
 struct JobLog { id @0 :UInt64; stream @1 :Stream; offset @2 :UInt64; limit @3 :UInt32; }

@@ -32,6 +32,7 @@ struct Hello {
   retry @8 :Bool;            # refused only until the sender has reached the other side by itself: dial again soon
   removed @9 :Bool;          # refused as no member, by the committed configuration of confIndex
   confIndex @10 :UInt64;     # the sender's newest committed configuration
+  historyIndex @11 :UInt64;   # the sender's history of ended jobs is on its disk up to this entry
 }
 
 struct RequestVote {
@@ -103,6 +104,7 @@ struct SnapshotPiece {       # of the primary's newest snapshot file, in order, 
   total @3 :UInt64;          # bytes of the file
   offset @4 :UInt64;
   data @5 :Data;
+  fileBytes @6 :UInt64;      # of total, the snapshot file's; then comes the history that goes with it. 0: all
 }
 
 struct SnapshotAck {         # also sent now and then while the snapshot is being loaded

@@ -18,6 +18,7 @@ struct StateRecord {
     keys @8 :List(SavedKey);
     orphans @9 :List(SavedOrphan);
     end @10 :UInt64;                 # number of jobs
+    envs @11 :List(SavedEnv);        # those that several jobs share, before the first body or job that names them
   }
 }
 
@@ -36,12 +37,14 @@ struct SavedTotals {
 
 struct SavedHost { host @0 :Client.Host; shrunk @1 :Bool; holder @2 :UInt64; }
 struct SavedOutbox { host @0 :Text; seq @1 :UInt64; }
-struct SavedBody { id @0 :UInt64; script @1 :Data; args @2 :List(Text); env @3 :List(Text); }
+struct SavedBody { id @0 :UInt64; script @1 :Data; args @2 :List(Text); env @3 :List(Text); envId @4 :UInt64; }
+struct SavedEnv { id @0 :UInt64; env @1 :List(Text); }
 
 struct SavedJob {
   job @0 :Client.Job;                # with its body if bodyId is 0
   bodyId @1 :UInt64;
   requeueWanted @2 :Bool;
+  envId @3 :UInt64;                  # of an environment that others have as well; 0: it is with the body
 }
 
 struct SavedSession {

@@ -470,6 +470,8 @@ void write_filter(const xce::JobFilter& from, JobFilter::Builder to) {
   to.setLimit(from.limit);
   to.setDescending(from.descending);
   to.setFull(from.full);
+  to.setSinceMs(from.since_ms);
+  to.setUntilMs(from.until_ms);
 }
 
 xce::JobFilter read_filter(JobFilter::Reader from) {
@@ -485,6 +487,8 @@ xce::JobFilter read_filter(JobFilter::Reader from) {
   to.limit = from.getLimit();
   to.descending = from.getDescending();
   to.full = from.getFull();
+  to.since_ms = from.getSinceMs();
+  to.until_ms = from.getUntilMs();
   return to;
 }
 

@@ -158,7 +158,10 @@ typedef struct { /* zero: all jobs, in summary */
   uint32_t limit; /* rows a page; 0: the server's choice */
   bool descending;
   bool full;
-  bool stale_ok; /* any controller may answer from what it has applied */
+  bool stale_ok;    /* any controller may answer from what it has applied */
+  int64_t since_ms; /* ended at this time or later, milliseconds since the epoch; 0: any time, and
+                       jobs that have not ended */
+  int64_t until_ms; /* ended before this time; 0: any time, and jobs that have not ended */
 } xce_job_filter_t;
 
 typedef struct {
