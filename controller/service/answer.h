@@ -31,6 +31,7 @@ struct HelloBody {
   int64_t server_ms = 0;
   uint64_t scheduler_epoch = 0;
   bool host_known = false;
+  uint32_t lease_ms = 0;  // of a joined worker
 };
 struct JobPageBody {
   std::vector<Job> jobs;

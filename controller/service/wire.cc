@@ -122,6 +122,7 @@ struct BodyWriter {
     hello.setSchedulerEpoch(from.scheduler_epoch);
     hello.setVersion(kVersion);
     hello.setHostKnown(from.host_known);
+    hello.setLeaseMs(from.lease_ms);
   }
   void operator()(const JobPageBody& from) {
     auto page = to.initJobs();

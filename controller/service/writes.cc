@@ -57,7 +57,7 @@ struct SizeGuess {
   size_t operator()(const Join& join) const {
     const HostAttrs& host = join.host;
     return 256 + host.name.size() + host.version.size() + host.address.size() +
-           host.boot_id.size() + gres(host.gres);
+           host.boot_id.size() + host.fault.size() + gres(host.gres);
   }
   size_t operator()(const UpdateResvals& update) const { return 64 + gres(update.gres); }
   size_t operator()(const QueueControl& control) const { return 256 + control.queue.name.size(); }

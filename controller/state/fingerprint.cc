@@ -95,10 +95,11 @@ void add_job(Digest& digest, const Job& job) {
 void add_host(Digest& digest, const Host& host) {
   const HostAttrs& attrs = host.attrs;
   digest.all(attrs.name, attrs.version, attrs.address, attrs.boot_id, uint64_t{attrs.cpus},
-             attrs.memory_mb, attrs.gres);
+             attrs.memory_mb, attrs.gres, attrs.worker_id, attrs.fault);
   digest.all(code(host.state), uint64_t{host.drained}, host.drain_reason, uint64_t{host.used_cpus},
              host.used_memory_mb, host.used_gres, uint64_t{host.running_jobs},
-             number(host.joined_ms), host.instance, host.outbox_applied, host.modify_index);
+             number(host.joined_ms), host.instance, host.outbox_applied, uint64_t{host.lease_ms},
+             host.modify_index);
 }
 
 void add_queue(Digest& digest, const Queue& queue) {

@@ -76,6 +76,8 @@ xce_host_attrs_t attrs_of(wire::HostAttrs::Reader from, Arena* arena) {
   to.version = text_of(from.getVersion(), arena);
   to.address = text_of(from.getAddress(), arena);
   to.boot_id = text_of(from.getBootId(), arena);
+  to.worker_id = from.getWorkerId();
+  to.fault = text_of(from.getFault(), arena);
   to.cpus = from.getCpus();
   to.memory_mb = from.getMemoryMb();
   to.ngres = from.getGres().size();
@@ -148,6 +150,7 @@ xce_host_t host_of(wire::Host::Reader from, Arena* arena) {
   to.joined_ms = from.getJoinedMs();
   to.outbox_applied = from.getOutboxApplied();
   to.instance = from.getInstance();
+  to.lease_ms = from.getLeaseMs();
   to.modify_index = from.getModifyIndex();
   return to;
 }

@@ -108,6 +108,8 @@ void put_attrs(const xce_host_attrs_t& from, wire::HostAttrs::Builder to) {
   to.setVersion(or_empty(from.version));
   to.setAddress(or_empty(from.address));
   to.setBootId(or_empty(from.boot_id));
+  to.setWorkerId(from.worker_id);
+  to.setFault(or_empty(from.fault));
   to.setCpus(from.cpus);
   to.setMemoryMb(from.memory_mb);
   if (from.ngres > 0)

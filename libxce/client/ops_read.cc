@@ -120,6 +120,7 @@ int accept_hello(Reply reply, xce_hello_t* out) {
   thread_local char version[64];
   std::snprintf(version, sizeof version, "%s", from.getVersion().cStr());
   out->version = version;
+  out->lease_ms = from.getLeaseMs();
   return 0;
 }
 

@@ -37,6 +37,7 @@ struct Join {
   Role role = Role::kNone;
   HostAttrs host;
   uint64_t instance = 0;
+  uint32_t lease_ms = 0;  // set by the primary
 };
 struct JobControl {
   std::vector<JobId> ids;

@@ -13,6 +13,8 @@ namespace xce {
 
 struct HostAttrs {
   std::string name, version, address, boot_id;
+  uint64_t worker_id = 0;  // of its worker's data directory
+  std::string fault;       // why it can start no jobs now; "": it can
   uint32_t cpus = 0;
   uint64_t memory_mb = 0;
   std::vector<Gres> gres;
@@ -30,6 +32,7 @@ struct Host {
   int64_t joined_ms = 0;
   uint64_t instance = 0;        // random per start of its worker daemon
   uint64_t outbox_applied = 0;  // reports up to here are applied
+  uint32_t lease_ms = 0;        // of its jobs with requeue, from a hello on; 0: none
   Index modify_index = 0;
 };
 

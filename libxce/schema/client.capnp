@@ -103,6 +103,7 @@ struct Join {
   host @1 :HostAttrs;       # of a worker
   instance @2 :UInt64;      # random per start of the daemon
   unknown @3 :List(UInt64); # reserved
+  leaseMs @4 :UInt32;       # of a worker, set by the primary: the lease that hello gives from now on
 }
 
 struct HostAttrs {
@@ -113,6 +114,8 @@ struct HostAttrs {
   version @4 :Text;
   address @5 :Text;
   bootId @6 :Text;
+  workerId @7 :UInt64;       # of the worker's data directory; a host's name belongs to one. 0: it has none
+  fault @8 :Text;            # why this host can start no jobs now, by its worker's own word; empty: it can
 }
 
 struct JobSpec {
@@ -198,6 +201,7 @@ struct Host {
   modifyIndex @9 :UInt64;
   usedGres @10 :List(Gres);
   drained @11 :Bool;
+  leaseMs @12 :UInt32;       # its jobs with requeue may run so long after a hello of its worker; 0: for ever
 }
 
 struct Queue {
@@ -230,7 +234,11 @@ struct JobCtrl {
 enum QueueAction { create @0; update @1; remove @2; open @3; close @4; start @5; stop @6; }
 struct QueueCtrl { action @0 :QueueAction; queue @1 :Queue; }
 
-enum HostAction { drain @0; resume @1; remove @2; }
+enum HostAction {
+  drain @0; resume @1; remove @2;
+  removeLost @3;       # of an unreachable host: its jobs end as LOST, those with requeue wait again
+  giveUp @4;           # the primary's own: the leases of an unreachable host have run out, it is GONE
+}
 struct HostCtrl { action @0 :HostAction; name @1 :Text; reason @2 :Text; }
 
 struct RunTask { jobId @0 :UInt64; args @1 :List(Text); }
@@ -313,6 +321,7 @@ struct HelloReply {
   version @6 :Text;
   hostKnown @7 :Bool;
   members @8 :List(Node);     # the controllers as of now: where else to look for a primary
+  leaseMs @9 :UInt32;         # of a joined worker: its jobs with requeue may run so long after this hello was sent
 }
 struct BackupPart {           # of the bytes of a backup; the answer to `backup` has none
   id @0 :UInt64;              # for the next backupRead, on the same connection

@@ -141,6 +141,7 @@ struct OpWriter {
     auto b = to.initJoin();
     b.setRole(static_cast<Role>(join.role));
     b.setInstance(join.instance);
+    b.setLeaseMs(join.lease_ms);
     write_attrs(join.host, b.initHost());
   }
   void operator()(const xce::JobSpec& spec) { write_spec(spec, Detail::kFull, to.initJobSubmit()); }
@@ -380,6 +381,8 @@ void write_attrs(const xce::HostAttrs& from, HostAttrs::Builder to) {
   to.setVersion(from.version);
   to.setAddress(from.address);
   to.setBootId(from.boot_id);
+  to.setWorkerId(from.worker_id);
+  to.setFault(from.fault);
 }
 
 xce::HostAttrs read_attrs(HostAttrs::Reader from) {
@@ -391,6 +394,8 @@ xce::HostAttrs read_attrs(HostAttrs::Reader from) {
   to.version = text(from.getVersion());
   to.address = text(from.getAddress());
   to.boot_id = text(from.getBootId());
+  to.worker_id = from.getWorkerId();
+  to.fault = text(from.getFault());
   return to;
 }
 
@@ -406,6 +411,7 @@ void write_host(const xce::Host& from, Host::Builder to) {
   to.setJoinedMs(from.joined_ms);
   to.setOutboxApplied(from.outbox_applied);
   to.setInstance(from.instance);
+  to.setLeaseMs(from.lease_ms);
   to.setModifyIndex(from.modify_index);
 }
 
@@ -422,6 +428,7 @@ xce::Host read_host(Host::Reader from) {
   to.joined_ms = from.getJoinedMs();
   to.outbox_applied = from.getOutboxApplied();
   to.instance = from.getInstance();
+  to.lease_ms = from.getLeaseMs();
   to.modify_index = from.getModifyIndex();
   return to;
 }
@@ -521,7 +528,7 @@ xce::Op read_op(Op::Reader from) {
     case Op::JOIN: {
       auto join = from.getJoin();
       return xce::Join{checked_enum<xce::Role>(join.getRole(), 6, "role"),
-                       read_attrs(join.getHost()), join.getInstance()};
+                       read_attrs(join.getHost()), join.getInstance(), join.getLeaseMs()};
     }
     case Op::JOB_SUBMIT: return read_spec(from.getJobSubmit());
     case Op::JOB_CTRL: return read_control(from.getJobCtrl());
@@ -531,7 +538,7 @@ xce::Op read_op(Op::Reader from) {
           read_queue(from.getQueueCtrl().getQueue())};
     case Op::HOST_CTRL:
       return HostControl{
-          checked_enum<xce::HostAction>(from.getHostCtrl().getAction(), 3, "host action"),
+          checked_enum<xce::HostAction>(from.getHostCtrl().getAction(), 5, "host action"),
           text(from.getHostCtrl().getName()), text(from.getHostCtrl().getReason())};
     case Op::JOB_DISPATCH: return read_dispatches(from.getJobDispatch());
     case Op::SET_PEND_REASON: return read_reasons(from.getSetPendReason());

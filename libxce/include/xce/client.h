@@ -181,7 +181,13 @@ typedef enum {
   XCE_QUEUE_STOP
 } xce_queue_action_t;
 XCE_API int xcecli_queuectrl(xcecli_ctx_t ctx, xce_queue_action_t action, const xce_queue_t* queue);
-typedef enum { XCE_HOST_DRAIN = 0, XCE_HOST_RESUME, XCE_HOST_REMOVE } xce_host_action_t;
+typedef enum {
+  XCE_HOST_DRAIN = 0,
+  XCE_HOST_RESUME,
+  XCE_HOST_REMOVE,     /* E_XCE_BUSY while it holds jobs */
+  XCE_HOST_REMOVE_LOST /* of a host that does not answer: its jobs end as LOST, those with requeue
+                          wait again; E_XCE_BUSY when it does answer */
+} xce_host_action_t;
 XCE_API int xcecli_hostctrl(xcecli_ctx_t ctx, xce_host_action_t action, const char* host,
                             const char* reason);
 XCE_API int xcecli_update_resvals(xcecli_ctx_t ctx, const xce_gres_t* gres, size_t n);

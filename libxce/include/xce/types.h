@@ -173,6 +173,8 @@ typedef struct {
   uint64_t memory_mb;
   const xce_gres_t* gres;
   size_t ngres;
+  uint64_t worker_id; /* of its worker's data directory: the name belongs to it; 0: none */
+  const char* fault;  /* why it can start no jobs now, by its own word; "" or NULL: it can */
 } xce_host_attrs_t;
 
 typedef struct {
@@ -189,6 +191,7 @@ typedef struct {
   uint64_t outbox_applied;
   uint64_t instance;
   uint64_t modify_index;
+  uint32_t lease_ms; /* its jobs with requeue run so long after a hello at most; 0: for ever */
 } xce_host_t;
 
 typedef struct {
@@ -237,6 +240,8 @@ typedef struct { /* what hello tells */
   bool joined; /* this connection has joined */
   int64_t server_ms;
   const char* version;
+  uint32_t lease_ms; /* of a joined worker: its jobs with requeue may run so long after the sending
+                        of this hello */
 } xce_hello_t;
 
 typedef struct {
