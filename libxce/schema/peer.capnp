@@ -17,6 +17,8 @@ struct PeerMessage {
     ping @8 :Void;
     snapshotPiece @9 :SnapshotPiece;
     snapshotAck @10 :SnapshotAck;
+    stillLeading @11 :StillLeading;
+    stillFollowing @12 :StillFollowing;
   }
 }
 
@@ -95,6 +97,16 @@ struct Suspect {             # "the primary's process is gone"
   primary @1 :UInt64;
   lastLogTerm @2 :UInt64;    # of the sender's last entry
   lastLogIndex @3 :UInt64;
+}
+
+struct StillLeading {        # a primary asks: "are you in my term?"; who is not says nothing
+  term @0 :UInt64;
+  seq @1 :UInt64;            # rises with each question of this term
+}
+
+struct StillFollowing {      # the answer, sent after the question has come
+  term @0 :UInt64;
+  seq @1 :UInt64;
 }
 
 struct SnapshotPiece {       # of the primary's newest snapshot file, in order, to a node that is too far behind
