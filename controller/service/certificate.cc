@@ -22,4 +22,24 @@ std::string apply_certificate(const net::CertIdentity& certificate, Identity* he
   return "";
 }
 
+bool apply_person(const Identity& connection, const Person& person, Identity* who,
+                  std::string* why) {
+  if (connection.role != Role::kApiserver) {
+    *why = absl::StrCat("only an apiserver may ask on behalf of others; this connection's role is ",
+                        name_of(connection.role));
+    return false;
+  }
+  if (person.user.empty()) {
+    *why = "a request on behalf of nobody: name the user";
+    return false;
+  }
+  *who = connection;
+  who->user = person.user;
+  if (person.administrator) return true;
+  who->role = Role::kUser;
+  who->uid = person.uid;
+  who->gid = person.gid;
+  return true;
+}
+
 }  // namespace xce::service

@@ -202,6 +202,16 @@ void Gateway::on_frame(Connection* connection, const std::vector<uint64_t>& payl
     connection->close_after_flush();
     return;
   }
+  request.who = connection->who();
+  if (decoded.on_behalf.has_value()) {
+    Identity who;
+    std::string why;
+    if (!apply_person(*connection->who(), *decoded.on_behalf, &who, &why)) {
+      refuse(connection, request.seq, E_XCE_PERM, std::move(why));
+      return;
+    }
+    request.who = std::make_shared<const Identity>(std::move(who));
+  }
   if (connection->in_flight >= limits_.requests_in_flight) {
     refuse(connection, request.seq, E_XCE_BUSY,
            absl::StrCat("this connection has ", limits_.requests_in_flight,
@@ -211,7 +221,6 @@ void Gateway::on_frame(Connection* connection, const std::vector<uint64_t>& payl
   if (!is_one_way(request.ask)) ++connection->in_flight;
   if (request.deadline_ms != 0) request.deadline_ms += uv_hrtime() / 1000000;
   request.conn = connection->id();
-  request.who = connection->who();
   request.flow = connection->flow();
   connection->known = true;
   inbound_.push_back(std::move(request));

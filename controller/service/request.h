@@ -91,6 +91,13 @@ struct MemberControl {
   uint16_t port = 0;
 };
 
+// A person whom an apiserver has authenticated and for whom it asks.
+struct Person {
+  std::string user;
+  uint32_t uid = 0, gid = 0;
+  bool administrator = false;
+};
+
 struct Request {
   ConnId conn = 0;
   uint64_t seq = 0;

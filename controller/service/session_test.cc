@@ -187,6 +187,88 @@ TEST(Session, RolesMayDoOnlyWhatTheyNeed) {
   EXPECT_NE(user.join(Role::kWorker)->reply().getStatus(), 0);
 }
 
+void on_behalf(Request r, const char* user, uint32_t uid, bool administrator = false) {
+  auto person = r.initOnBehalf();
+  person.setUser(user);
+  person.setUid(uid);
+  person.setGid(uid);
+  person.setAdministrator(administrator);
+}
+
+// A job of `user`'s, as the state has it, submitted by an apiserver that names another user in it.
+TEST(Session, AnApiserverAsksOnBehalfOfPeopleWithTheirRights) {
+  Harness harness;
+  TestClient api(harness.port());
+  ASSERT_EQ(api.hello(Role::kApiserver, "api", "www", 33), 0);
+  uint64_t op = 0;
+  const auto submit = [&](const char* user, uint32_t uid, const char* claimed) {
+    return api.call([&](Request r) {
+      r.setOpSeq(++op);
+      r.setLowestUnanswered(op);
+      on_behalf(r, user, uid);
+      auto spec = r.initOp().initJobSubmit();
+      spec.setUser(claimed);
+      spec.setCpus(1);
+      spec.initArgs(1).set(0, "true");
+      spec.initEnv(1).set(0, "SECRET=1");
+    });
+  };
+  const auto kill = [&](const char* user, uint32_t uid, bool administrator, uint64_t job) {
+    return api
+        .call([&](Request r) {
+          r.setOpSeq(++op);
+          r.setLowestUnanswered(op);
+          on_behalf(r, user, uid, administrator);
+          auto control = r.initOp().initJobCtrl();
+          control.initIds(1).set(0, job);
+        })
+        ->reply()
+        .getStatus();
+  };
+  const auto info = [&](const char* user, uint32_t uid, uint64_t job) {
+    return api.call([&](Request r) {
+      on_behalf(r, user, uid);
+      r.initOp().setJobInfo(job);
+    });
+  };
+  auto made = submit("ann", 1000, "root");
+  ASSERT_EQ(made->reply().getStatus(), 0) << made->reply().getMessage().cStr();
+  const uint64_t job = made->reply().getBody().getSubmitted().getJobId();
+  auto own = info("ann", 1000, job);
+  const auto spec = own->reply().getBody().getJobs().getJobs()[0].getSpec();
+  EXPECT_EQ(std::string(spec.getUser().cStr()), "ann") << "whatever the request claims";
+  EXPECT_EQ(spec.getUid(), 1000u);
+  EXPECT_EQ(spec.getEnv().size(), 1u);
+  auto other = info("bob", 1001, job);
+  EXPECT_EQ(other->reply().getBody().getJobs().getJobs()[0].getSpec().getEnv().size(), 0u);
+  EXPECT_EQ(kill("bob", 1001, false, job), E_XCE_PERM);
+  EXPECT_EQ(kill("eve", 1002, true, job), 0);
+  auto killed = info("ann", 1000, job);
+  EXPECT_NE(std::string(killed->reply().getBody().getJobs().getJobs()[0].getReason().cStr())
+                .find("killed by eve"),
+            std::string::npos);
+}
+
+TEST(Session, NobodyElseAsksOnBehalfOfOthers) {
+  Harness harness;
+  TestClient user(harness.port());
+  ASSERT_EQ(user.hello(Role::kUser), 0);
+  auto refused = user.call([](Request r) {
+    on_behalf(r, "root", 0);
+    job_list(r);
+  });
+  EXPECT_EQ(refused->reply().getStatus(), E_XCE_PERM);
+  TestClient api(harness.port());
+  ASSERT_EQ(api.hello(Role::kApiserver, "api"), 0);
+  EXPECT_EQ(api.call([](Request r) {
+                 on_behalf(r, "", 5);
+                 job_list(r);
+               })
+                ->reply()
+                .getStatus(),
+            E_XCE_PERM);
+}
+
 // Requests with random bytes changed: whatever becomes of their connections, the controller goes
 // on.
 TEST(Session, DamagedRequestsHurtOnlyTheirConnection) {

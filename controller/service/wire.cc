@@ -274,6 +274,11 @@ absl::Status decode_request(const std::vector<uint64_t>& payload, Decoded* out) 
     to.deadline_ms = from.getDeadlineMs();
     to.resent = from.getResent();
     to.stale_ok = from.getStaleOk();
+    if (from.hasOnBehalf()) {
+      const auto person = from.getOnBehalf();
+      out->on_behalf = Person{text(person.getUser()), person.getUid(), person.getGid(),
+                              person.getAdministrator()};
+    }
     return read_what(from.getOp(), bytes, out);
   } catch (const wire::CodecError& error) {
     return absl::InvalidArgumentError(error.what());

@@ -4,6 +4,7 @@
 #define XCE_CONTROLLER_SERVICE_WIRE_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,10 +20,11 @@ namespace xce::service {
 inline constexpr size_t kMaxSubmitBytes = 3 * 1024 * 1024;
 
 struct Decoded {
-  Request request;      // conn, who and flow are the caller's to fill; deadline_ms is still the
-                        // caller's remaining time
-  Identity hello;       // of a hello
-  std::string version;  // of a hello
+  Request request;  // conn, who and flow are the caller's to fill; deadline_ms is still the
+                    // caller's remaining time
+  Identity hello;   // of a hello
+  std::optional<Person> on_behalf;  // whom an apiserver asks for
+  std::string version;              // of a hello
 };
 
 // Reads one request. InvalidArgument: the bytes are no request at all (close the connection) when

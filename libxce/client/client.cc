@@ -110,6 +110,11 @@ void xcecli_current_master(xcecli_ctx_t ctx, char* out, size_t len) {
 void xcecli_set_deadline(xcecli_ctx_t ctx, int ms) {
   if (ctx != nullptr) ctx->set_deadline(ms);
 }
+int xcecli_act_for(xcecli_ctx_t ctx, const char* user, uint32_t uid, uint32_t gid,
+                   bool administrator) {
+  if (ctx == nullptr) return -EINVAL;
+  return ctx->act_for({user == nullptr ? "" : user, uid, gid, administrator});
+}
 int xcecli_stats_json(xcecli_ctx_t ctx, char* out, size_t len) {
   return ctx == nullptr ? -EINVAL : copy_out(ctx->stats_json(), out, len);
 }

@@ -195,6 +195,38 @@ TEST(Client, DeadlineBoundsACallWithoutAnyController) {
   EXPECT_LT(clock_ms() - before, 1500);
 }
 
+TEST(Client, AnApiserversThreadActsForAPerson) {
+  MockMaster master(serve);
+  Client person({master.port()});
+  EXPECT_EQ(xcecli_act_for(person, "ann", 1000, 100, false), -EPERM) << "it is no apiserver";
+  xce_client_config_t config;
+  xce_client_config_init(&config);
+  config.nmasters = 1;
+  std::strcpy(config.masters[0], "127.0.0.1");
+  config.master_ports[0] = master.port();
+  config.role = HostRole_apiserver;
+  xcecli_ctx_t api = nullptr;
+  ASSERT_EQ(xcecli_ctx_init(&api, &config), 0);
+  ASSERT_EQ(xcecli_start(api), 0);
+  EXPECT_EQ(xcecli_act_for(api, std::string(300, 'x').c_str(), 1, 1, false), -ENAMETOOLONG);
+  const uint64_t id = 1;
+  EXPECT_EQ(xcecli_act_for(api, "ann", 1000, 100, true), 0);
+  EXPECT_GE(xcecli_jobctrl(api, &id, 1, XCE_JOBCTRL_HOLD, 0, false), 0);
+  std::thread([&] { xcecli_jobctrl(api, &id, 1, XCE_JOBCTRL_RELEASE, 0, false); }).join();
+  EXPECT_EQ(xcecli_act_for(api, nullptr, 0, 0, false), 0);
+  EXPECT_GE(xcecli_jobctrl(api, &id, 1, XCE_JOBCTRL_KILL, 0, false), 0);
+  std::vector<Seen> controls;
+  for (const Seen& seen : master.seen())
+    if (seen.which == wire::Op::JOB_CTRL) controls.push_back(seen);
+  ASSERT_EQ(controls.size(), 3u);
+  EXPECT_EQ(controls[0].for_user, "ann");
+  EXPECT_EQ(controls[0].for_uid, 1000u);
+  EXPECT_TRUE(controls[0].for_administrator);
+  EXPECT_EQ(controls[1].for_user, "") << "another thread";
+  EXPECT_EQ(controls[2].for_user, "") << "no longer";
+  xcecli_ctx_free(api);
+}
+
 TEST(Client, TerminalStatusesAreToldAtOnce) {
   for (int value : {E_XCE_AUTH, E_XCE_PERM, E_XCE_INVALID, E_XCE_NOENT, E_XCE_STALE, E_XCE_BUSY,
                     E_XCE_DUP_JOB}) {

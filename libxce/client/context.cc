@@ -48,6 +48,12 @@ std::map<uint64_t, int>& thread_deadlines() {
   return deadlines;
 }
 
+// For whom threads act, by context.
+std::map<uint64_t, Person>& thread_persons() {
+  thread_local std::map<uint64_t, Person> persons;
+  return persons;
+}
+
 }  // namespace
 
 int64_t now_ms() {
@@ -63,6 +69,12 @@ int thread_deadline(uint64_t uid, int otherwise) {
   const auto& all = thread_deadlines();
   const auto found = all.find(uid);
   return found == all.end() ? otherwise : found->second;
+}
+
+const Person* thread_person(uint64_t uid) {
+  const auto& all = thread_persons();
+  const auto found = all.find(uid);
+  return found == all.end() ? nullptr : &found->second;
 }
 
 xce_error_t* last_error() {
@@ -165,6 +177,17 @@ void Context::set_deadline(int ms) {
     thread_deadlines().erase(uid_);
   else
     thread_deadlines()[uid_] = ms;
+}
+
+int Context::act_for(Person person) {
+  if (person.user.empty()) {
+    thread_persons().erase(uid_);
+    return 0;
+  }
+  if (config_.role != HostRole_apiserver) return -EPERM;
+  if (person.user.size() > kMaxPersonName) return -ENAMETOOLONG;
+  thread_persons()[uid_] = std::move(person);
+  return 0;
 }
 
 uint64_t Context::generation() {

@@ -32,6 +32,14 @@ namespace xce::client {
 
 inline constexpr char kVersion[] = "0.1.0";
 
+// For whom an apiserver asks; see xcecli_act_for.
+struct Person {
+  std::string user;
+  uint32_t uid = 0, gid = 0;
+  bool administrator = false;
+};
+inline constexpr size_t kMaxPersonName = 255;  // bytes
+
 // How an operation fails over (OpCategory of the spec).
 enum class Category {
   kRead,           // reply, full failover
@@ -70,6 +78,7 @@ class Context {
   int set_disconnect_handler(xcecli_disconnect_cb cb, void* arg);
   int set_push_handler(xcecli_push_cb cb, void* arg);
   void set_deadline(int ms);
+  int act_for(Person person);
   uint64_t generation();
   std::string current_master();
   std::string stats_json();

@@ -258,6 +258,13 @@ std::string Context::encode(const Operation& op, const Frame& frame, uint64_t se
   request.setDeadlineMs(
       static_cast<uint32_t>(std::max<int64_t>(1, frame.call.deadline_ms - now_ms())));
   request.setStaleOk(op.stale_ok);
+  if (const Person* person = thread_person(uid_)) {
+    auto to = request.initOnBehalf();
+    to.setUser(person->user);
+    to.setUid(person->uid);
+    to.setGid(person->gid);
+    to.setAdministrator(person->administrator);
+  }
   op.encode(request.initOp());
   const std::string payload = wire::flatten(message);
   std::string out;

@@ -11,6 +11,7 @@ namespace xce::client {
 int64_t now_ms();  // of the steady clock
 Clock::time_point time_point_of(int64_t ms);
 int thread_deadline(uint64_t uid, int otherwise);
+const Person* thread_person(uint64_t uid);  // whom this thread's calls are for; null: nobody else
 
 struct Context::Frame {
   Frame(const Operation* op, int64_t now, int deadline_ms) : started_ms(now) {

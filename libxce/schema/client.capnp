@@ -18,6 +18,15 @@ struct Request {
   staleOk @8 :Bool;             # a read that any controller may answer from what it has applied
   op @9 :Op;
   opHash @10 :UInt64;           # of a write whose op id its caller chose: of what it asks; 0: its client chose it
+  onBehalf @11 :OnBehalf;       # only from an apiserver: the person who asks through it
+}
+
+# A person whom the apiserver has authenticated. The request is then theirs, with their rights and no more.
+struct OnBehalf {
+  user @0 :Text;
+  uid @1 :UInt32;
+  gid @2 :UInt32;
+  administrator @3 :Bool;       # with the apiserver's own rights, under this name
 }
 
 enum Role { none @0; user @1; worker @2; scheduler @3; apiserver @4; controller @5; }

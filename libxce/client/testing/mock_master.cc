@@ -216,6 +216,11 @@ bool MockMaster::handle(int fd, uint64_t connection, const std::vector<uint64_t>
   seen.lowest = request.getLowestUnanswered();
   seen.birth = request.getBirth();
   seen.resent = request.getResent();
+  if (request.hasOnBehalf()) {
+    seen.for_user = request.getOnBehalf().getUser().cStr();
+    seen.for_uid = request.getOnBehalf().getUid();
+    seen.for_administrator = request.getOnBehalf().getAdministrator();
+  }
   if (request.getOp().isJobSubmit()) {
     seen.submit_key = request.getOp().getJobSubmit().getSubmitKey().cStr();
     seen.body_hash = request.getOp().getJobSubmit().getBodyHash();

@@ -25,6 +25,9 @@ struct Seen {
   uint64_t seq = 0, op_seq = 0, lowest = 0, birth = 0, body_hash = 0;
   bool resent = false;
   std::string submit_key;
+  std::string for_user;  // onBehalf
+  uint32_t for_uid = 0;
+  bool for_administrator = false;
 };
 
 // What it shall do about it.

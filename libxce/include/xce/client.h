@@ -108,6 +108,12 @@ XCE_API void xcecli_current_master(xcecli_ctx_t ctx, char* out, size_t len);
 /* Overrides the deadline of this thread's next calls on ctx, in milliseconds; 0 restores the
  * default. */
 XCE_API void xcecli_set_deadline(xcecli_ctx_t ctx, int ms);
+/* This thread's next calls on ctx, of an apiserver, are those of a person whom it has
+ * authenticated: the controllers grant what that person may do. administrator: everything, under
+ * this name. NULL or "": the apiserver's own again. 0; -EPERM when ctx is no apiserver's;
+ * -ENAMETOOLONG. */
+XCE_API int xcecli_act_for(xcecli_ctx_t ctx, const char* user, uint32_t uid, uint32_t gid,
+                           bool administrator);
 /* Counters of the context as JSON: calls, retries, reconnects, rotations, redirects, exhaustions,
  * ff_dropped... */
 XCE_API int xcecli_stats_json(xcecli_ctx_t ctx, char* out, size_t len);
