@@ -4,11 +4,13 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <spawn.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -40,7 +42,9 @@ constexpr int kBlock = 4096;
 constexpr int kBlocks = 2048;
 }  // namespace
 
-DsyncFile::DsyncFile(const std::string& dir) : path_(dir + "/dsync.tmp"), block_(kBlock, 'x') {
+DsyncFile::DsyncFile(const std::string& dir) : block_(kBlock, 'x') {
+  static std::atomic<int> files{0};
+  path_ = dir + "/dsync" + std::to_string(++files) + ".tmp";
   const int fd = open(path_.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600);
   require(fd >= 0, path_.c_str());
   for (int i = 0; i < kBlocks; ++i) require(write(fd, block_.data(), kBlock) == kBlock, "write");
@@ -60,6 +64,58 @@ double DsyncFile::write_block() {
   require(pwrite(fd_, block_.data(), kBlock, off_t{next_} * kBlock) == kBlock, "pwrite");
   next_ = (next_ + 1) % kBlocks;
   return since_us(begin);
+}
+
+// Writes a block of its own file whenever it is told to.
+struct ThreeWriters::Helper {
+  explicit Helper(const std::string& dir) : file(dir) {
+    require(go >= 0 && done >= 0, "eventfd");
+    thread = std::thread([this] {
+      for (uint64_t order = 0; read(go, &order, sizeof order) == sizeof order && order == 1;) {
+        file.write_block();
+        ended = Clock::now();
+        require(write(done, &order, sizeof order) == sizeof order, "eventfd");
+      }
+    });
+  }
+  ~Helper() {
+    tell(2);
+    thread.join();
+    close(go);
+    close(done);
+  }
+  void tell(uint64_t order) const {
+    require(write(go, &order, sizeof order) == sizeof order, "eventfd");
+  }
+  void wait() const {
+    uint64_t order = 0;
+    require(read(done, &order, sizeof order) == sizeof order, "eventfd");
+  }
+
+  DsyncFile file;
+  const int go = eventfd(0, EFD_CLOEXEC);
+  const int done = eventfd(0, EFD_CLOEXEC);
+  Clock::time_point ended;
+  std::thread thread;
+};
+
+ThreeWriters::ThreeWriters(const std::string& dir) : own_(dir) {
+  for (auto& helper : helpers_) helper = std::make_unique<Helper>(dir);
+}
+
+ThreeWriters::~ThreeWriters() = default;
+
+double ThreeWriters::write_block() {
+  const auto begin = Clock::now();
+  for (const auto& helper : helpers_) helper->tell(1);
+  own_.write_block();
+  Clock::time_point ends[3] = {Clock::now()};
+  for (int i = 0; i < 2; ++i) {
+    helpers_[i]->wait();
+    ends[i + 1] = helpers_[i]->ended;
+  }
+  std::sort(ends, ends + 3);
+  return std::chrono::duration<double, std::micro>(ends[1] - begin).count();
 }
 
 Samples spawns(int count) {

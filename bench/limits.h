@@ -3,6 +3,7 @@
 #ifndef XCE_BENCH_LIMITS_H_
 #define XCE_BENCH_LIMITS_H_
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,24 @@ class DsyncFile {
   std::vector<char> block_;
   int fd_ = -1;
   int next_ = 0;
+};
+
+// Three of those files and three writers, as three controllers on one machine have: what the disk
+// alone takes from an entry that a majority must have.
+class ThreeWriters {
+ public:
+  explicit ThreeWriters(const std::string& dir);
+  ~ThreeWriters();
+  ThreeWriters(const ThreeWriters&) = delete;
+  ThreeWriters& operator=(const ThreeWriters&) = delete;
+  // All three write a block at once; the time until two of them are done, in microseconds. Returns
+  // when all are.
+  double write_block();
+
+ private:
+  struct Helper;
+  DsyncFile own_;
+  std::unique_ptr<Helper> helpers_[2];
 };
 
 // fork + exec of /bin/true + wait, one after the other, in microseconds each.
