@@ -13,7 +13,7 @@ namespace {
 
 struct ControlOptions {
   std::vector<std::string> ids;
-  std::string signal;
+  std::string signal, op_key;
   bool quiet = false;
   std::string priority, time, name, queue;
 };
@@ -40,18 +40,35 @@ constexpr Verb kVerbs[] = {
      "  xce requeue 17"},
 };
 
+absl::Status control_each(Session& session, const Verb& verb, uint32_t signal,
+                          const std::vector<const Resolved*>& targets, bool arrays,
+                          const std::string& op_key, std::vector<const Resolved*>* changed,
+                          int* jobs_changed);
+
+// Gives this thread's next write the operation id of the key and the job, so that a command that is
+// typed or run again changes nothing the second time. An empty key: none.
+void set_op_id(xcecli_ctx_t ctx, const std::string& key, const std::string& job) {
+  xce_op_id_t id;
+  if (!key.empty() && xce_op_id_of_key(absl::StrCat(key, "/", job).c_str(), &id) == 0)
+    xcecli_set_op_id(ctx, &id);
+}
+
 // One call for all; when that is refused and there are several, one for each, so that each gets its
 // own answer.
 absl::Status control(Session& session, const Verb& verb, uint32_t signal,
                      const std::vector<const Resolved*>& targets, bool arrays,
-                     std::vector<const Resolved*>* changed, int* jobs_changed) {
+                     const std::string& op_key, std::vector<const Resolved*>* changed,
+                     int* jobs_changed) {
   if (targets.empty()) return absl::OkStatus();
+  if (!op_key.empty() && targets.size() > 1)
+    return control_each(session, verb, signal, targets, arrays, op_key, changed, jobs_changed);
   std::vector<uint64_t> ids;
   for (const Resolved* target : targets) ids.push_back(target->id);
   const std::string what =
       absl::StrCat("cannot ", verb.name, " ",
                    targets.size() == 1 ? "job " + targets[0]->text : std::string("these jobs"));
   const auto rc = session.call(what, [&](xcecli_ctx_t ctx) {
+    set_op_id(ctx, op_key, targets[0]->text);
     return xcecli_jobctrl(ctx, ids.data(), ids.size(), verb.action, signal, arrays);
   });
   if (rc.ok()) {
@@ -63,10 +80,17 @@ absl::Status control(Session& session, const Verb& verb, uint32_t signal,
   if (targets.size() == 1 || code == absl::StatusCode::kUnavailable ||
       code == absl::StatusCode::kUnknown)
     return rc.status();
+  return control_each(session, verb, signal, targets, arrays, op_key, changed, jobs_changed);
+}
+
+absl::Status control_each(Session& session, const Verb& verb, uint32_t signal,
+                          const std::vector<const Resolved*>& targets, bool arrays,
+                          const std::string& op_key, std::vector<const Resolved*>* changed,
+                          int* jobs_changed) {
   absl::Status last;
   for (const Resolved* target : targets) {
     const absl::Status status =
-        control(session, verb, signal, {target}, arrays, changed, jobs_changed);
+        control(session, verb, signal, {target}, arrays, op_key, changed, jobs_changed);
     if (status.ok()) continue;
     if (!last.ok()) complain(std::string(last.message()));
     last = status;
@@ -100,9 +124,10 @@ absl::StatusOr<int> run_control(const Context& context, const Verb& verb,
     }
   }
   int jobs_changed = 0;
-  absl::Status status = control(**session, verb, signal, singles, false, &changed, &jobs_changed);
+  absl::Status status =
+      control(**session, verb, signal, singles, false, options.op_key, &changed, &jobs_changed);
   const absl::Status arrays_status =
-      control(**session, verb, signal, arrays, true, &changed, &jobs_changed);
+      control(**session, verb, signal, arrays, true, options.op_key, &changed, &jobs_changed);
   if (status.ok()) {
     status = arrays_status;
   } else if (!arrays_status.ok()) {
@@ -192,16 +217,29 @@ absl::StatusOr<int> run_modify(const Context& context, const ControlOptions& opt
   if (!missing.empty())
     return absl::NotFoundError(
         absl::StrCat("there is no job ", missing[0], "; see 'xce jobs --all'"));
-  const auto rc = (*session)->call("cannot modify", [&](xcecli_ctx_t ctx) {
-    return xcecli_jobmodify(ctx, ids.data(), ids.size(), &fields, mask);
-  });
-  if (!rc.ok()) return rc.status();
+  int modified = 0;
+  const size_t step = options.op_key.empty() ? ids.size() : 1;
+  for (size_t at = 0; at < ids.size(); at += step) {
+    const auto rc = (*session)->call("cannot modify", [&](xcecli_ctx_t ctx) {
+      set_op_id(ctx, options.op_key, absl::StrCat(ids[at]));
+      return xcecli_jobmodify(ctx, ids.data() + at, step, &fields, mask);
+    });
+    if (!rc.ok()) return rc.status();
+    modified += *rc;
+  }
   if (context.json) {
-    print_json(Json{{"changed", *rc}});
+    print_json(Json{{"changed", modified}});
   } else if (!options.quiet) {
     for (const Resolved& target : *targets) print(absl::StrCat("Modified job ", target.text, "\n"));
   }
   return kOk;
+}
+
+void add_op_key(CLI::App* app, std::string* key) {
+  app->add_option("--op-key", *key,
+                  "your own name for this request: the same command with the same key, run again "
+                  "within an hour, changes nothing")
+      ->type_name("KEY");
 }
 
 }  // namespace
@@ -212,6 +250,7 @@ void register_control(Registry* registry) {
     Command& command = registry->add(verb.name, verb.help, verb.examples);
     command.app->add_option("ID", options->ids, "jobs, arrays, or tasks (17[3])")->required();
     command.app->add_flag("--quiet", options->quiet, "print nothing");
+    add_op_key(command.app, &options->op_key);
     if (verb.action == XCE_JOBCTRL_KILL) {
       command.app
           ->add_option("-s,--signal", options->signal,
@@ -233,6 +272,7 @@ void register_control(Registry* registry) {
   modify.app->add_option("-n,--name", options->name, "name")->type_name("NAME");
   modify.app->add_option("-q,--queue", options->queue, "queue")->type_name("QUEUE");
   modify.app->add_flag("--quiet", options->quiet, "print nothing");
+  add_op_key(modify.app, &options->op_key);
   modify.run = [options](const Context& context) { return run_modify(context, *options); };
 }
 

@@ -16,6 +16,7 @@ apt_install() { as_root env DEBIAN_FRONTEND=noninteractive apt-get -y -qq --no-i
 command -v dpkg-query >/dev/null || die "this is not a Debian system; XCE is built on Debian 12 (see README.md)"
 
 mapfile -t wanted < <(sed 's/#.*//' "$root/tools/packages.txt" | tr -d ' ' | grep -v '^$')
+[ "${1:-}" != fuzz ] || wanted+=(libfuzzer-14-dev libclang-rt-14-dev)
 missing=()
 for p in "${wanted[@]}"; do installed "$p" || missing+=("$p"); done
 if ((${#missing[@]})); then

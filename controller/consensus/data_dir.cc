@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "controller/consensus/core.h"
 #include "controller/consensus/crc32c.h"
+#include "libxce/base/crash_point.h"
 
 namespace xce::consensus {
 namespace {
@@ -132,6 +133,7 @@ absl::Status DataDir::found(uint64_t node, const std::string& first_entry, size_
   cluster_ = cluster_id_of(first_entry);
   status = sync_directory(fs_, path_);
   if (!status.ok()) return status;
+  crash_point("identity.before_write");
   return replace_file(fs_, path_, kIdentityName, write_identity(node, cluster_, instance_));
 }
 

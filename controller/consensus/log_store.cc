@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "libxce/base/crash_point.h"
 
 namespace xce::consensus {
 namespace {
@@ -219,6 +220,7 @@ absl::Status LogStore::next_segment() {
   tail_.offset = 0;
   highest_segment_ = std::max(highest_segment_, number);
   header_due_ = true;
+  crash_point("log.segment_begun");
   return absl::OkStatus();
 }
 
@@ -239,8 +241,10 @@ absl::Status LogStore::append(std::string_view items, uint64_t highest_index) {
   } else {
     bytes = encode_record(salt_, items, &after);
   }
+  crash_point("log.before_write");
   absl::Status status = write_fully(fs_, fd_, bytes, tail_.offset, segment_path(tail_.segment));
   if (!status.ok()) return status;
+  crash_point("log.after_write");
   header_due_ = false;
   after.offset = tail_.offset + bytes.size();
   tail_ = after;
@@ -260,6 +264,7 @@ absl::Status LogStore::remove_through(uint64_t index) {
     if (rv < 0 && rv != -ENOENT) return file_error(rv, "remove", path);
     highest_index_.erase(highest_index_.begin());
     removed = true;
+    crash_point("log.segment_removed");
   }
   return removed ? sync_directory(fs_, directory_) : absl::OkStatus();
 }

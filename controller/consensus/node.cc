@@ -10,11 +10,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "controller/consensus/uv_surroundings.h"
+#include "libxce/base/crash_point.h"
 
 namespace xce::consensus {
 namespace {
 
-constexpr uint64_t kLateMs = 20;  // a timer that comes so late tells of a pause
+constexpr uint64_t kLateMs = 20;           // a timer that comes so late tells of a pause
+constexpr uint64_t kStallMs = 1500;        // of the disk of a primary, before it looks for another
+constexpr uint64_t kLeaveAgainMs = 10000;  // disks that are all slow must not pass the role around
 constexpr size_t kMaxHeldBytes = size_t{32} << 20;
 
 }  // namespace
@@ -121,7 +124,31 @@ void Node::on_timer() {
     absorb(rv, update, "timeout");
   }
   if (running()) check_sending();
+  if (running()) leave_to_a_faster_disk();
   settle();
+}
+
+// A primary whose disk has stopped for seconds holds up every write, since it applies only what it
+// has stored; the others' disks are as good. So it hands over, if another one has stored more.
+void Node::leave_to_a_faster_disk() {
+  const uint64_t now = now_ms();
+  if (pending_writes_.empty() || now < disk_heard_ms_ + kStallMs || now < no_leaving_before_ms_ ||
+      transfer_ || xce_core_state(core_) != XCE_STATE_LEADER)
+    return;
+  bool another = false;
+  for (const PeerStatus& peer : peers())
+    another = another ||
+              (peer.connected && xce_core_is_voter(core_, peer.id) && peer.match_index > stored_);
+  if (!another) return;
+  no_leaving_before_ms_ = now + kLeaveAgainMs;
+  spdlog::error(
+      "consensus: the disk under {} has not finished a write for {} ms; handing the primary role "
+      "over. Look at the disk: nothing is lost, but this node falls behind",
+      options_.data_dir, now - disk_heard_ms_);
+  transfer(0, [](const absl::Status& status) {
+    if (!status.ok())
+      spdlog::warn("consensus: nobody has taken over: {}", std::string(status.message()));
+  });
 }
 
 void Node::arm_timer() {
@@ -147,6 +174,7 @@ void Node::absorb(int result, const xce_core_update& update, const char* event) 
     return;
   }
   if ((update.flags & (XCE_UPDATE_TERM | XCE_UPDATE_VOTE)) != 0) {
+    crash_point("vote.before_write");
     std::string items;
     append_term_vote_item(xce_core_term(core_), xce_core_vote(core_), &items);
     meta_ticket_ = writer_->enqueue(std::move(items));
@@ -197,6 +225,7 @@ void Node::take_entries(const xce_core_update& update) {
       append_entry(e.term, static_cast<uint16_t>(e.type), data, &items);
       log_.append({e.term, static_cast<uint16_t>(e.type), std::string(data)});
     }
+    if (pending_writes_.empty()) disk_heard_ms_ = now_ms();
     const uint64_t ticket = writer_->enqueue(std::move(items), first + at + n - 1);
     items.clear();
     pending_writes_.push_back({ticket, first + at, first + at + n - 1});
@@ -210,6 +239,7 @@ void Node::on_disk_progress() {
   const LogWriter::Progress progress = writer_->progress();
   if (progress.durable > durable_ticket_) {
     durable_ticket_ = progress.durable;
+    disk_heard_ms_ = now_ms();
     while (!held_.empty() && held_.front().ticket <= durable_ticket_) {
       held_bytes_ -= held_.front().frame.size();
       net_->send(held_.front().to, std::move(held_.front().frame));

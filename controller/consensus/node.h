@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -84,11 +85,16 @@ class Node final : private Transport::Events {
   void arm_timer();
   void on_disk_progress();
   void on_timer();
+  void leave_to_a_faster_disk();
   void fail(absl::Status status);
 
   // ---- node_client.cc
   void come_round();
   void flush();
+  void submit_proposals();
+  void ask_voters();
+  void submit_barrier();
+  void count_answers();
   void submit(std::vector<LogEntry> entries);
   void apply_committed();
   void answer_waiters(uint64_t index, uint64_t term);
@@ -103,6 +109,8 @@ class Node final : private Transport::Events {
   void on_message(uint64_t from, PeerMessage& message) override;
   void on_connected(uint64_t peer) override;
   void on_gone(uint64_t peer) override;
+  void on_question(uint64_t from, const LeaderQuestion& question);
+  void on_answer(uint64_t from, const LeaderQuestion& answer);
   void receive_append(xce_core_message message);
   void tell_suspicion(bool now);
   void take_over();
@@ -175,6 +183,8 @@ class Node final : private Transport::Events {
   std::deque<PendingWrite>
       pending_writes_;  // entries on their way to the disk; cut down by truncations
   uint64_t durable_ticket_ = 0;
+  uint64_t disk_heard_ms_ = 0;  // when the disk last finished, or was given, something to write
+  uint64_t no_leaving_before_ms_ = 0;
   uint64_t meta_ticket_ = 0;  // of the newest term and vote: no message leaves before it is durable
   struct HeldMessage {
     uint64_t ticket;
@@ -228,6 +238,17 @@ class Node final : private Transport::Events {
     std::function<void(bool)> done;
   };
   std::deque<Read> reads_in_flight_;
+  // Reads that wait until a majority of the voters has said that it is still in our term: see
+  // docs/decisions/reads-ask-the-majority.md.
+  struct Question {
+    LeaderQuestion asked;
+    uint64_t index = 0;  // everything up to here must be applied as well
+    uint64_t asked_ms = 0;
+    std::set<NodeId> yes;
+    std::vector<std::function<void(bool)>> reads;
+  };
+  std::optional<Question> question_;
+  uint64_t question_seq_ = 0;
   uint64_t barrier_in_flight_ = 0;  // index of an entry submitted for reads alone; 0: none
   struct Transfer {
     NodeId to;

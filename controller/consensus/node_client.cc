@@ -2,10 +2,12 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "controller/consensus/node.h"
+#include "libxce/base/crash_point.h"
 
 namespace xce::consensus {
 namespace {
@@ -35,7 +37,7 @@ void Node::come_round() {
 
 // Once before and once after every poll: everything that has been proposed since is one submission.
 void Node::flush() {
-  if (proposals_.empty() && reads_.empty()) return;
+  if (proposals_.empty() && reads_.empty() && !question_) return;
   if (!running() || xce_core_state(core_) != XCE_STATE_LEADER) {
     std::vector<Proposal> proposals;
     std::vector<std::function<void(bool)>> reads;
@@ -47,9 +49,11 @@ void Node::flush() {
   }
   // While leadership is being handed over the core takes nothing: wait for how that ends.
   if (xce_core_transferee(core_) != 0) return;
-  // Reads share one entry; those that come while it is under way wait for the next.
-  if (proposals_.empty() && barrier_in_flight_ != 0) return;
+  if (!proposals_.empty()) submit_proposals();
+  if (running() && xce_core_state(core_) == XCE_STATE_LEADER) ask_voters();
+}
 
+void Node::submit_proposals() {
   const uint64_t term = xce_core_term(core_);
   uint64_t index = log_.last_index();
   std::vector<LogEntry> entries;
@@ -67,18 +71,68 @@ void Node::flush() {
     waiters.emplace_back(++index, Waiter{term, std::move(p.done)});
   }
   proposals_.clear();
-  if (!reads_.empty()) {
-    if (entries.empty()) {
-      entries.push_back({term, XCE_ENTRY_BARRIER, std::string(8, '\0')});
-      barrier_in_flight_ = ++index;
-    }
-    for (auto& read : reads_) reads_in_flight_.push_back({index, term, std::move(read)});
-    reads_.clear();
-  }
   for (auto& waiter : waiters) waiters_.insert(std::move(waiter));
   if (!entries.empty()) submit(std::move(entries));
   for (Proposal& p : refused) p.done({Outcome::kNotApplied, 0, 0});
   if (running()) settle();
+}
+
+// Reads are answered once a majority has said, after they came, that it is still in our term. Where
+// it does not answer, or may not know the question, an entry of our own does it. Those that come
+// while the answers are under way wait for the next question.
+void Node::ask_voters() {
+  const uint64_t now = now_ms();
+  if (question_) {
+    if (now - question_->asked_ms < 2 * static_cast<uint64_t>(options_.heartbeat_ms)) return;
+    std::vector<std::function<void(bool)>> reads = std::move(question_->reads);
+    question_.reset();
+    reads.insert(reads.end(), std::make_move_iterator(reads_.begin()),
+                 std::make_move_iterator(reads_.end()));
+    reads_ = std::move(reads);
+    submit_barrier();
+    return;
+  }
+  if (reads_.empty()) return;
+  const uint64_t term = xce_core_term(core_);
+  if (!role_.ready || role_.term != term) {
+    submit_barrier();
+    return;
+  }
+  question_.emplace();
+  question_->asked = {term, ++question_seq_};
+  question_->index = commit_;
+  question_->asked_ms = now;
+  question_->reads.swap(reads_);
+  for (const Peer& peer : options_.peers) {
+    if (peer.id == options_.self || !xce_core_is_voter(core_, peer.id) || !net_->can_send(peer.id))
+      continue;
+    std::string frame;
+    append_still_leading_frame(question_->asked, &frame);
+    send_or_hold(peer.id, std::move(frame));
+  }
+  settle();  // a cluster of one needs nobody's answer
+}
+
+// Reads share one entry; those that come while it is under way wait for the next.
+void Node::submit_barrier() {
+  if (reads_.empty() || barrier_in_flight_ != 0) return;
+  const uint64_t term = xce_core_term(core_);
+  barrier_in_flight_ = log_.last_index() + 1;
+  for (auto& read : reads_) reads_in_flight_.push_back({barrier_in_flight_, term, std::move(read)});
+  reads_.clear();
+  submit({{term, XCE_ENTRY_BARRIER, std::string(8, '\0')}});
+  if (running()) settle();
+}
+
+void Node::count_answers() {
+  if (!question_) return;
+  const bool leads = role_.role == Role::kLeader && role_.term == question_->asked.term;
+  unsigned yes = xce_core_is_voter(core_, options_.self) ? 1 : 0;
+  for (const NodeId id : question_->yes) yes += xce_core_is_voter(core_, id) ? 1 : 0;
+  if (leads && (yes <= xce_core_voters(core_) / 2 || applied_ < question_->index)) return;
+  const Question done = *std::move(question_);
+  question_.reset();
+  for (const auto& read : done.reads) read(leads);
 }
 
 void Node::submit(std::vector<LogEntry> entries) {
@@ -100,8 +154,11 @@ void Node::apply_committed() {
     const LogEntry& entry = log_.at(index);
     const uint64_t term = entry.term;
     applied_ = index;
-    applied_bytes_ += entry_item_size(entry.data.size());
+    // An entry that nobody shared a record with takes a sector of the log.
+    applied_bytes_ +=
+        entry.type == XCE_ENTRY_BARRIER ? kSector : entry_item_size(entry.data.size());
     if (entry.type == XCE_ENTRY_COMMAND) {
+      crash_point("apply.before");
       state_machine_->apply(index, term, strip_padding(entry.data));
     } else if (entry.type == XCE_ENTRY_CHANGE) {
       xce_core_update update;
@@ -138,6 +195,7 @@ void Node::answer_reads() {
     reads_in_flight_.pop_front();
     read.done(role_.role == Role::kLeader && role_.term == read.term);
   }
+  count_answers();
 }
 
 // A node that has lost its role may learn what became of its proposals, but they need not wait for
@@ -160,6 +218,9 @@ void Node::refuse_all() {
   reads.swap(reads_);
   waiters.swap(waiters_);
   in_flight.swap(reads_in_flight_);
+  if (question_)
+    std::move(question_->reads.begin(), question_->reads.end(), std::back_inserter(reads));
+  question_.reset();
   barrier_in_flight_ = 0;
   for (Proposal& p : proposals) p.done({Outcome::kNotApplied, 0, 0});
   for (auto& [index, waiter] : waiters) waiter.done({Outcome::kUnknown, index, waiter.term});

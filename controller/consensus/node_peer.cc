@@ -113,6 +113,8 @@ void Node::on_message(uint64_t from, PeerMessage& message) {
       break;
     case PeerMessage::kSnapshotPiece: on_snapshot_piece(from, message.piece); break;
     case PeerMessage::kSnapshotAck: on_snapshot_ack(from, message.ack); break;
+    case PeerMessage::kStillLeading: on_question(from, message.question); break;
+    case PeerMessage::kStillFollowing: on_answer(from, message.question); break;
     case PeerMessage::kSuspect:
       failover_.on_suspect(from, message.suspect.term, message.suspect.primary,
                            {message.suspect.last_term, message.suspect.last_index}, now);
@@ -120,6 +122,21 @@ void Node::on_message(uint64_t from, PeerMessage& message) {
       break;
     default: break;
   }
+}
+
+// A primary asks whether we are in its term. Who is not says nothing: it may have voted for
+// another.
+void Node::on_question(uint64_t from, const LeaderQuestion& question) {
+  if (xce_core_term(core_) != question.term || xce_core_state(core_) != XCE_STATE_FOLLOWER) return;
+  std::string frame;
+  append_still_following_frame(question, &frame);
+  send_or_hold(from, std::move(frame));
+}
+
+void Node::on_answer(uint64_t from, const LeaderQuestion& answer) {
+  if (!question_ || !(question_->asked == answer)) return;  // of an earlier question
+  question_->yes.insert(from);
+  settle();
 }
 
 void Node::receive_append(xce_core_message message) {

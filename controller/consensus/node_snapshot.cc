@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "controller/consensus/node.h"
+#include "libxce/base/crash_point.h"
 
 namespace xce::consensus {
 namespace {
@@ -93,6 +94,7 @@ void Node::snapshot_taken(const SnapshotMeta& meta) {
       "consensus: snapshot of everything up to entry {} is on disk after {} ms; the log begins at "
       "{}",
       meta.index, now_ms() - snapshot_begun_ms_, log_.first_index());
+  crash_point("snapshot.before_shortening");
   // The one before stays if the log goes on from it: something to fall back on.
   const uint64_t keep = before != 0 && before + 1 >= log_.first_index() ? before : meta.index;
   if (forget > 0) writer_->enqueue_compaction(checkpoint(), std::min(forget, keep));

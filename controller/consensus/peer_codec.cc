@@ -147,6 +147,18 @@ absl::Status read_message(wire::PeerMessage::Reader in, PeerMessage* out) {
       out->ack = {m.getTransfer(), m.getReceived(), m.getRefused().cStr()};
       return absl::OkStatus();
     }
+    case wire::PeerMessage::STILL_LEADING: {
+      const auto m = in.getStillLeading();
+      out->kind = PeerMessage::kStillLeading;
+      out->question = {m.getTerm(), m.getSeq()};
+      return out->question.term == 0 ? invalid("term 0") : absl::OkStatus();
+    }
+    case wire::PeerMessage::STILL_FOLLOWING: {
+      const auto m = in.getStillFollowing();
+      out->kind = PeerMessage::kStillFollowing;
+      out->question = {m.getTerm(), m.getSeq()};
+      return out->question.term == 0 ? invalid("term 0") : absl::OkStatus();
+    }
     case wire::PeerMessage::PING: out->kind = PeerMessage::kPing; return absl::OkStatus();
     default: out->kind = PeerMessage::kUnknown; return absl::OkStatus();
   }
@@ -177,6 +189,22 @@ void append_suspect_frame(const Suspect& suspect, std::string* out) {
   to.setPrimary(suspect.primary);
   to.setLastLogTerm(suspect.last_term);
   to.setLastLogIndex(suspect.last_index);
+  append_frame_of(message, out);
+}
+
+void append_still_leading_frame(const LeaderQuestion& question, std::string* out) {
+  capnp::MallocMessageBuilder message;
+  auto to = message.initRoot<wire::PeerMessage>().initStillLeading();
+  to.setTerm(question.term);
+  to.setSeq(question.seq);
+  append_frame_of(message, out);
+}
+
+void append_still_following_frame(const LeaderQuestion& answer, std::string* out) {
+  capnp::MallocMessageBuilder message;
+  auto to = message.initRoot<wire::PeerMessage>().initStillFollowing();
+  to.setTerm(answer.term);
+  to.setSeq(answer.seq);
   append_frame_of(message, out);
 }
 

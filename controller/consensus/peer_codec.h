@@ -41,6 +41,13 @@ struct Suspect {
   uint64_t last_index = 0;
 };
 
+// "Are you still in my term?", or the answer "yes".
+struct LeaderQuestion {
+  uint64_t term = 0;
+  uint64_t seq = 0;  // rises with each question of a process
+  bool operator==(const LeaderQuestion& o) const { return term == o.term && seq == o.seq; }
+};
+
 struct SnapshotPiece {
   uint64_t transfer = 0;
   uint64_t term = 0;
@@ -58,10 +65,22 @@ struct SnapshotAck {
 
 // A decoded message. Movable, not copyable: the entries' data lie in `words`.
 struct PeerMessage {
-  enum Kind { kNone, kHello, kRaft, kSuspect, kPing, kSnapshotPiece, kSnapshotAck, kUnknown };
+  enum Kind {
+    kNone,
+    kHello,
+    kRaft,
+    kSuspect,
+    kPing,
+    kSnapshotPiece,
+    kSnapshotAck,
+    kStillLeading,
+    kStillFollowing,
+    kUnknown
+  };
   Kind kind = kNone;
   Hello hello;
   Suspect suspect;
+  LeaderQuestion question;  // kStillLeading, kStillFollowing
   SnapshotPiece piece;
   SnapshotAck ack;
   xce_core_message raft{};              // kRaft; raft.peer is for the receiver to fill in
@@ -76,6 +95,8 @@ struct PeerMessage {
 // Appends a whole frame to `out`.
 void append_hello_frame(const Hello& hello, std::string* out);
 void append_suspect_frame(const Suspect& suspect, std::string* out);
+void append_still_leading_frame(const LeaderQuestion& question, std::string* out);
+void append_still_following_frame(const LeaderQuestion& answer, std::string* out);
 void append_ping_frame(std::string* out);
 void append_snapshot_piece_frame(const SnapshotPiece& piece, std::string* out);
 void append_snapshot_ack_frame(const SnapshotAck& ack, std::string* out);

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "controller/consensus/snapshot_file.h"
+#include "libxce/base/crash_point.h"
 
 namespace xce::consensus {
 
@@ -113,6 +114,7 @@ absl::Status SnapshotInstaller::take_piece() {
   at_ += piece.size();
   written_ = at_;
   environment_.wake();
+  crash_point("install.piece");
   return status.ok() ? step(SnapshotStep::kInstallPiece) : status;
 }
 
@@ -136,10 +138,12 @@ absl::Status SnapshotInstaller::install(SnapshotMeta* meta,
   status = step(SnapshotStep::kInstallLoaded);
   if (!status.ok()) return status;
   const std::string path = snapshot_path(environment_.directory, meta->index);
+  crash_point("install.before_rename");
   const int rv = environment_.fs->rename(temporary_, path);
   if (rv < 0) return file_error(rv, "rename", temporary_);
   status = sync_directory(environment_.fs, environment_.directory);
   if (!status.ok()) return status;
+  crash_point("install.after_rename");
   return step(SnapshotStep::kInstallRenamed);
 }
 

@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "controller/consensus/file_system.h"
 #include "controller/consensus/snapshot_file.h"
+#include "libxce/base/crash_point.h"
 
 namespace xce::consensus {
 namespace {
@@ -113,7 +114,9 @@ void leave_parent_alone(pid_t parent) {
   writer.step(SnapshotStep::kTakeCreated);
   if (!save([&](std::string_view bytes) { return writer.data(bytes); })) writer.fail(ENOTSUP);
   writer.finish();
+  crash_point("snapshot.before_rename");
   if (::rename(temporary.c_str(), path.c_str()) < 0) writer.fail(errno);
+  crash_point("snapshot.after_rename");
   writer.step(SnapshotStep::kTakeRenamed);
   const int fd = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0 || ::fsync(fd) < 0) ::_exit(errno);

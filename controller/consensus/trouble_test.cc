@@ -80,6 +80,42 @@ TEST_F(TroubleTest, ALeaderWithASlowDiskWaitsForIt) {
   EXPECT_EQ(outcome.kind, Outcome::kApplied);
 }
 
+// But not for ever: after a while another one, whose disk works, leads.
+TEST_F(TroubleTest, ALeaderWhoseDiskStallsHandsOver) {
+  build(3, false);
+  TestNode* const stalled = leader_;
+  disk(stalled->id()).block_writes();
+  int outcomes = 0;
+  stalled->consensus->propose("x", [&](Outcome o) {
+    outcomes++;
+    EXPECT_NE(o.kind, Outcome::kNotApplied);
+  });
+  ASSERT_TRUE(cluster_->run_until([&] {
+    for (TestNode* other : others())
+      if (other->leads()) return true;
+    return false;
+  }));
+  TestNode* const next = cluster_->leader();
+  ASSERT_NE(next, stalled);
+  EXPECT_EQ(cluster_->propose(*next, "y").kind, Outcome::kApplied);
+  disk(stalled->id()).release_writes();
+  EXPECT_TRUE(cluster_->wait_until_equal());
+  EXPECT_EQ(next->entries(), (std::vector<std::string>{"x", "y"}));
+  EXPECT_EQ(outcomes, 1);
+}
+
+// Where every disk stalls, the role stays.
+TEST_F(TroubleTest, ALeaderWhoseDiskIsNoSlowerThanTheOthersStays) {
+  build(3, false);
+  for (NodeId id = 1; id <= 3; id++) disk(id).block_writes();
+  bool told = false;
+  leader_->consensus->propose("x", [&](Outcome) { told = true; });
+  cluster_->run_for(2500);
+  EXPECT_TRUE(leader_->leads());
+  for (NodeId id = 1; id <= 3; id++) disk(id).release_writes();
+  EXPECT_TRUE(cluster_->run_until([&] { return told; }));
+}
+
 // Rule: no message leaves before the term and vote that it rests on are durable. First the
 // candidate's own vote.
 TEST_F(TroubleTest, NoVoteIsAskedForBeforeTheTermIsOnDisk) {

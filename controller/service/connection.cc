@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -9,12 +10,16 @@
 #include <cstring>
 #include <utility>
 
-#include "spdlog/spdlog.h"
+#include "absl/strings/str_cat.h"
 
 namespace xce::service {
 namespace {
 
 constexpr size_t kReadBuffer = 64 * 1024;
+// A subscriber whose machine is gone without a word: found by what it does not acknowledge, or,
+// when there is nothing to acknowledge, by the kernel's probes.
+constexpr unsigned kUserTimeoutMs = 20000;
+constexpr unsigned kKeepAliveS = 10;
 // One buffer for all connections of the thread: what is read is taken in before the next read.
 thread_local char read_buffer[kReadBuffer];
 
@@ -32,6 +37,10 @@ int Connection::accept(uv_stream_t* server) {
   int rc = uv_accept(server, stream());
   if (rc != 0) return rc;
   uv_tcp_nodelay(&tcp_, 1);
+  uv_tcp_keepalive(&tcp_, 1, kKeepAliveS);
+  uv_os_fd_t fd = -1;
+  if (uv_fileno(reinterpret_cast<uv_handle_t*>(&tcp_), &fd) == 0)
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &kUserTimeoutMs, sizeof kUserTimeoutMs);
   sockaddr_storage storage;
   int length = sizeof storage;
   rc = uv_tcp_getpeername(&tcp_, reinterpret_cast<sockaddr*>(&storage), &length);
@@ -87,7 +96,7 @@ void Connection::received(std::string_view bytes) {
 // The other side shall read why TLS came to its end.
 void Connection::end_with_alert(const std::string& why) {
   if (phase_ == Phase::kPreamble) {
-    spdlog::warn("connection {} from {} closed: {}", id_, address_, why);
+    owner_->on_complaint(absl::StrCat("connection ", id_, " from ", address_, " closed: ", why));
     close_after_flush();
   } else {
     owner_->on_bad_input(this, why);
@@ -126,7 +135,6 @@ void Connection::received_preamble(std::string_view bytes) {
       return;
     case net::Preamble::kClient: break;
   }
-  if (!owner_->may_be_client(this)) return;
   phase_ = Phase::kHello;
   phase_since_ms_ = uv_now(loop_);
   decoder_.feed(std::string_view(preamble_).substr(net::kPreambleSize));
@@ -163,7 +171,8 @@ void Connection::hand_over_to_peers() {
   std::shared_ptr<net::TlsSession> tls = std::move(tls_);
   close();
   if (copy < 0)
-    spdlog::warn("a peer's connection could not be taken over: {}", std::strerror(errno));
+    owner_->on_complaint(
+        absl::StrCat("a peer's connection could not be taken over: ", std::strerror(errno)));
   else
     owner_->on_peer(copy, std::move(read), std::move(tls));
 }
@@ -181,8 +190,9 @@ void Connection::send(std::string_view payload) {
   net::append_frame(payload, &out_);
   flow_->bytes += static_cast<int64_t>(out_.size() - before);
   if (static_cast<int64_t>(out_.size() + writing_.size()) <= limits_->output_bytes) return;
-  spdlog::warn("connection {} from {} does not read what it asked for ({} bytes wait): closed", id_,
-               address_, out_.size() + writing_.size());
+  owner_->on_complaint(absl::StrCat("connection ", id_, " from ", address_,
+                                    " does not read what it asked for (",
+                                    out_.size() + writing_.size(), " bytes wait): closed"));
   close();
 }
 

@@ -21,7 +21,10 @@ namespace xce::service {
 struct Limits {
   size_t connections = 4096;               // in all
   size_t connections_an_address = 1024;    // loopback addresses are exempt
+  bool limit_loopback = false;             // for tests: they are not
   size_t reserved_for_peers = 64;          // of all: clients do not get these
+  size_t reserved_for_daemons = 512;       // of all: people's tools do not get these
+  size_t reserved_an_address = 32;         // of an address's: people's tools do not get these
   size_t requests_in_flight = 1024;        // a connection
   int64_t output_bytes = 8 * 1024 * 1024;  // unsent, a connection
   int64_t low_water_bytes = 256 * 1024;    // a blocked push goes on below this
@@ -43,8 +46,8 @@ class ConnectionOwner {
   // The preamble of a controller came; fd is now the owner's and the connection is closing. tls:
   // its session, or null.
   virtual void on_peer(int fd, std::string already_read, std::shared_ptr<net::TlsSession> tls) = 0;
-  // Asked before a connection whose preamble says client is let in.
-  virtual bool may_be_client(Connection* connection) = 0;
+  // Something about a stranger that an operator may want to know; there may be floods of it.
+  virtual void on_complaint(const std::string& words) = 0;
   // A connection whose pushes waited (Flow::blocked) can take more.
   virtual void on_drained() = 0;
   // The handle is closed; the owner destroys the connection.

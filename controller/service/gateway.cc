@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "controller/service/certificate.h"
 #include "controller/service/wire.h"
+#include "libxce/base/crash_point.h"
 #include "spdlog/spdlog.h"
 #include "xce/errnox.h"
 
@@ -120,45 +121,98 @@ void Gateway::accept() {
     connection->close();
     return;
   }
-  ++by_address_[connection->address()];
-  if (let_in(connection)) return;
-  ++refused_connections_;
-  connection->close();
+  Address& address = by_address_[connection->address()];
+  ++address.connections;
+  if (!let_in(connection)) {
+    ++refused_connections_;
+    connection->close();
+    return;
+  }
+  greeting_.insert(id);
+  address.greeting.insert(id);
 }
 
+// A flood must keep out neither controllers nor daemons, which say at once who they are. So a place
+// that is wanted is taken from who has said nothing for longest.
 bool Gateway::let_in(Connection* connection) {
-  if (connections_.size() > limits_.connections) {
-    spdlog::warn("connection from {} refused: {} connections are open", connection->address(),
-                 limits_.connections);
+  if (connections_.size() > limits_.connections && !drop_oldest(&greeting_)) {
+    on_complaint(absl::StrCat("connection from ", connection->address(),
+                              " refused: ", limits_.connections, " connections are open"));
     return false;
   }
-  if (!connection->loopback() &&
-      by_address_[connection->address()] > limits_.connections_an_address) {
-    spdlog::warn("connection from {} refused: it has {} already", connection->address(),
-                 limits_.connections_an_address);
+  Address& address = by_address_[connection->address()];
+  if (counts(*connection) && address.connections > limits_.connections_an_address &&
+      !drop_oldest(&address.greeting)) {
+    on_complaint(absl::StrCat("connection from ", connection->address(), " refused: it has ",
+                              limits_.connections_an_address, " already"));
     return false;
   }
   return true;
 }
 
-bool Gateway::may_be_client(Connection* connection) {
-  const size_t places = limits_.connections > limits_.reserved_for_peers
-                            ? limits_.connections - limits_.reserved_for_peers
-                            : 1;
-  if (connections_.size() <= places) return true;
-  spdlog::warn(
-      "client from {} refused: {} connections are open and the rest is kept for controllers",
-      connection->address(), places);
+// Whether its address has a limit.
+bool Gateway::counts(const Connection& connection) const {
+  return limits_.limit_loopback || !connection.loopback();
+}
+
+bool Gateway::drop_oldest(std::set<ConnId>* greeting) {
+  if (greeting->empty()) return false;
+  Connection* const oldest = connections_.at(*greeting->begin()).get();
+  on_complaint(absl::StrCat("connection ", oldest->id(), " from ", oldest->address(),
+                            " closed: it has not said hello, and others want its place"));
   ++refused_connections_;
-  connection->close();
-  return false;
+  by_address_[oldest->address()].greeting.erase(oldest->id());
+  greeting_.erase(oldest->id());
+  oldest->close();
+  return true;
+}
+
+// Why a connection may not become one of a client of this role; empty: it may.
+std::string Gateway::no_room_for(const Connection& connection, Role role) const {
+  const bool user = role == Role::kUser;
+  const auto places = [](size_t all, size_t kept) { return all > kept ? all - kept : 1; };
+  const size_t in_all = places(limits_.connections, limits_.reserved_for_peers);
+  if (clients_ >= in_all)
+    return absl::StrCat(clients_, " clients are connected; the rest is kept for controllers");
+  if (!user) return "";
+  if (users_ >= places(in_all, limits_.reserved_for_daemons))
+    return absl::StrCat(users_, " users' programs are connected; the rest is kept for daemons");
+  const auto address = by_address_.find(connection.address());
+  const size_t from_there = address == by_address_.end() ? 0 : address->second.users;
+  if (counts(connection) &&
+      from_there >= places(limits_.connections_an_address, limits_.reserved_an_address))
+    return absl::StrCat(from_there, " users' programs of ", connection.address(),
+                        " are connected; the rest is kept for daemons");
+  return "";
+}
+
+// A connection has said hello, and was welcome.
+void Gateway::greeted(Connection* connection) {
+  Address& address = by_address_[connection->address()];
+  greeting_.erase(connection->id());
+  address.greeting.erase(connection->id());
+  ++clients_;
+  if (connection->who()->role != Role::kUser) return;
+  ++users_;
+  ++address.users;
 }
 
 void Gateway::on_closed(Connection* connection) {
   if (connection->known) inbound_.push_back(Closed{connection->id()});
-  const auto count = by_address_.find(connection->address());
-  if (count != by_address_.end() && --count->second == 0) by_address_.erase(count);
+  greeting_.erase(connection->id());
+  const bool user = connection->who() != nullptr && connection->who()->role == Role::kUser;
+  if (connection->who() != nullptr) --clients_;
+  if (user) --users_;
+  if (const auto it = by_address_.find(connection->address()); it != by_address_.end()) {
+    it->second.greeting.erase(connection->id());
+    if (user) --it->second.users;
+    if (--it->second.connections == 0) by_address_.erase(it);
+  }
   connections_.erase(connection->id());
+}
+
+void Gateway::on_complaint(const std::string& words) {
+  if (warnings_.admit(uv_now(&loop_))) spdlog::warn("{}", words);
 }
 
 Connection* Gateway::find(ConnId id) {
@@ -173,7 +227,8 @@ void Gateway::on_peer(int fd, std::string already_read, std::shared_ptr<net::Tls
 }
 
 void Gateway::on_bad_input(Connection* connection, const std::string& why) {
-  spdlog::warn("connection {} from {} closed: {}", connection->id(), connection->address(), why);
+  on_complaint(absl::StrCat("connection ", connection->id(), " from ", connection->address(),
+                            " closed: ", why));
   if (connection->phase() == Connection::Phase::kPreamble) {
     connection->close();
     return;
@@ -233,7 +288,8 @@ bool Gateway::take_hello(Connection* connection, Request* request, const Identit
   if (connection->certificate() != nullptr)
     wrong = apply_certificate(*connection->certificate(), &hello);
   if (!wrong.empty())
-    spdlog::warn("connection {} from {}: {}", connection->id(), connection->address(), wrong);
+    on_complaint(absl::StrCat("connection ", connection->id(), " from ", connection->address(),
+                              ": ", wrong));
   else if (hello.role == Role::kNone || hello.role == Role::kController)
     wrong = absl::StrCat("hello with role ", name_of(hello.role),
                          ": clients are user, worker, scheduler or apiserver");
@@ -244,8 +300,20 @@ bool Gateway::take_hello(Connection* connection, Request* request, const Identit
   else if (who && who->role != Role::kApiserver &&
            (who->user != hello.user || who->uid != hello.uid))
     wrong = "a connection cannot change its user: open another one";
+  if (wrong.empty() && who == nullptr) {
+    std::string full = no_room_for(*connection, hello.role);
+    if (!full.empty()) {
+      ++refused_connections_;
+      on_complaint(absl::StrCat("client from ", connection->address(), " refused: ", full));
+      refuse(connection, request->seq, E_XCE_BUSY, std::move(full));
+      connection->close_after_flush();
+      return false;
+    }
+  }
   if (wrong.empty()) {
+    const bool first = who == nullptr;
     connection->open(std::make_shared<const Identity>(hello));
+    if (first) greeted(connection);
     return true;
   }
   refuse(connection, request->seq, E_XCE_AUTH, std::move(wrong));
@@ -291,6 +359,7 @@ void Gateway::take_answer(const Answer& answer) {
   Connection* connection = find(answer.conn);
   if (connection == nullptr) return;
   if (answer.counted && connection->in_flight > 0) --connection->in_flight;
+  if (answer.status == 0 && is_write(answer.ask)) crash_point("answer.before");
   send(connection, encode_answer(answer));
 }
 
@@ -342,11 +411,15 @@ void Gateway::turn() {
 
 void Gateway::sweep() {
   const uint64_t now = uv_now(&loop_);
+  if (const uint64_t more = warnings_.take_left_out(now); more > 0)
+    spdlog::warn("{} more warnings about connections were left out; {} connections are open", more,
+                 connections_.size());
   for (auto& [id, connection] : connections_) {
     if (connection->closing()) continue;
     const char* why = connection->check_deadlines(now);
     if (why != nullptr)
-      spdlog::warn("connection {} from {} closed: it {} in time", id, connection->address(), why);
+      on_complaint(absl::StrCat("connection ", id, " from ", connection->address(), " closed: it ",
+                                why, " in time"));
   }
 }
 

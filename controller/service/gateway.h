@@ -13,6 +13,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
 #include <unordered_map>
@@ -25,6 +26,7 @@
 #include "controller/service/http_server.h"
 #include "controller/service/mailbox.h"
 #include "controller/service/request.h"
+#include "controller/service/warning_limit.h"
 
 namespace xce::service {
 
@@ -57,11 +59,15 @@ class Gateway : private ConnectionOwner {
   static void on_connection(uv_stream_t* server, int status);
   void accept();
   bool let_in(Connection* connection);
+  bool counts(const Connection& connection) const;
+  bool drop_oldest(std::set<ConnId>* greeting);
+  std::string no_room_for(const Connection& connection, Role role) const;
+  void greeted(Connection* connection);
 
   void on_frame(Connection* connection, const std::vector<uint64_t>& payload) override;
   void on_bad_input(Connection* connection, const std::string& why) override;
   void on_peer(int fd, std::string already_read, std::shared_ptr<net::TlsSession> tls) override;
-  bool may_be_client(Connection* connection) override;
+  void on_complaint(const std::string& words) override;
   void on_drained() override { inbound_.push_back(Drained{}); }
   void on_closed(Connection* connection) override;
 
@@ -92,7 +98,15 @@ class Gateway : private ConnectionOwner {
   bool finishing_ = false;
   ConnId last_id_ = 0;
   std::unordered_map<ConnId, std::unique_ptr<Connection>> connections_;
-  std::map<std::string, size_t> by_address_;
+  // Connections that have not said hello: the oldest of them give way to newcomers.
+  std::set<ConnId> greeting_;
+  struct Address {
+    size_t connections = 0, users = 0;
+    std::set<ConnId> greeting;
+  };
+  std::map<std::string, Address> by_address_;
+  size_t clients_ = 0, users_ = 0;  // that have said hello
+  WarningLimit warnings_;
   uint64_t refused_connections_ = 0, refused_requests_ = 0;
   std::vector<Inbound> inbound_;  // of this turn
   std::vector<ConnId> dirty_;     // sent to in this turn

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "controller/service/http_request.h"
 
 namespace xce::service {
 namespace {
@@ -120,23 +121,17 @@ void HttpServer::received(Connection* connection, std::string_view bytes) {
   if (connection->replied) return;  // what comes after the request is of no interest
   std::string& head = connection->head;
   head.append(bytes.data(), bytes.size());
-  const size_t end = head.find("\r\n\r\n");
-  if (end == std::string::npos) {
-    if (head.size() > kMaxHead)
+  const HttpRequest request = read_http_request(head);
+  switch (request.kind) {
+    case HttpRequest::kIncomplete: return;
+    case HttpRequest::kTooLong:
       reply(connection, plain(431, "the request's headers are too long\n"));
-    return;
-  }
-  const std::string line = head.substr(0, head.find("\r\n"));
-  const size_t first = line.find(' ');
-  const size_t second = first == std::string::npos ? first : line.find(' ', first + 1);
-  if (second == std::string::npos || line.compare(second + 1, 7, "HTTP/1.") != 0 ||
-      line[first + 1] != '/') {
-    reply(connection, plain(400, "this is no HTTP/1.1 request\n"));
-  } else if (line.compare(0, first, "GET") != 0) {
-    reply(connection, plain(405, "only GET is served\n"));
-  } else {
-    const std::string target = line.substr(first + 1, second - first - 1);
-    reply(connection, handler_(target.substr(0, target.find('?'))));
+      return;
+    case HttpRequest::kMalformed:
+      reply(connection, plain(400, "this is no HTTP/1.1 request\n"));
+      return;
+    case HttpRequest::kNotGet: reply(connection, plain(405, "only GET is served\n")); return;
+    case HttpRequest::kGet: reply(connection, handler_(request.path)); return;
   }
 }
 

@@ -29,7 +29,6 @@ class HttpServer {
   using Handler = std::function<HttpReply(const std::string& path)>;
 
   static constexpr size_t kMaxConnections = 32;
-  static constexpr size_t kMaxHead = 8 * 1024;    // request line and headers
   static constexpr uint64_t kDeadlineMs = 5'000;  // from accept to the reply's last byte
 
   HttpServer(uv_loop_t* loop, Handler handler);

@@ -10,6 +10,8 @@
 #include <string>
 #include <thread>
 
+#include "controller/service/http_request.h"
+
 namespace xce::service {
 namespace {
 
@@ -96,7 +98,7 @@ TEST_F(HttpServerTest, EverythingElseIsRefused) {
 TEST_F(HttpServerTest, EndlessHeadersEnd) {
   const int fd = connect();
   std::string request = "GET / HTTP/1.1\r\nX: ";
-  request.append(HttpServer::kMaxHead, 'x');
+  request.append(kMaxHttpHead, 'x');
   ::send(fd, request.data(), request.size(), MSG_NOSIGNAL);
   EXPECT_EQ(rest(fd).rfind("HTTP/1.1 431 ", 0), 0u);
 }

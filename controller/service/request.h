@@ -106,6 +106,7 @@ struct Request {
   uint64_t lowest_unanswered = 0;
   Index birth = 0;
   uint64_t deadline_ms = 0;  // on the clock of now_ms() (uv_hrtime), 0: none
+  uint64_t op_hash = 0;      // of a write whose op id the caller chose
   bool resent = false;
   bool stale_ok = false;
   Ask ask = Ask::kNop;

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "controller/service/reads.h"
 #include "controller/service/service.h"
+#include "libxce/net/digest.h"
 #include "spdlog/spdlog.h"
 #include "xce/errnox.h"
 
@@ -22,6 +23,14 @@ const char* word(NodeRole role) {
     case NodeRole::kUnavailable: break;
   }
   return "unknown";
+}
+
+// An operation id that its caller chose is that caller's own: nobody else can read its answer, or
+// use it up first.
+ClientId owned_op_id(const ClientId& chosen, const Identity& who) {
+  const auto id = net::digest128(absl::StrCat("op id ", chosen.hi, " ", chosen.lo, " ",
+                                              name_of(who.role), " ", who.uid, " ", who.user));
+  return {id[0], id[1]};
 }
 
 }  // namespace
@@ -146,7 +155,9 @@ ConnId Service::rival_of(const Request& request) const {
 
 void Service::write(Request request) {
   Command command;
-  command.client = request.client;
+  command.client =
+      request.op_hash == 0 ? request.client : owned_op_id(request.client, *request.who);
+  command.op_hash = request.op_hash;
   command.op_seq = request.op_seq;
   command.lowest_unanswered = request.lowest_unanswered;
   command.birth = request.birth;
@@ -156,6 +167,10 @@ void Service::write(Request request) {
   // Identity is the connection's; what the request claims about its sender is only taken from those
   // who speak for others.
   if (auto* join = std::get_if<Join>(&command.op)) {
+    if (request.op_hash != 0) {
+      answer_status(request, E_XCE_INVALID, "a join takes no operation id of its caller's");
+      return;
+    }
     if (join->role != request.who->role) {
       answer_status(request, E_XCE_INVALID,
                     absl::StrCat("join as ", name_of(join->role), " on a connection of role ",

@@ -78,7 +78,8 @@ void Service::take_request(Request request) {
 }
 
 void Service::serve(Request request) {
-  if (request.who->role == Role::kWorker) {
+  // A nop is libxce's own ping: it tells that the process's network thread lives, not the worker.
+  if (request.who->role == Role::kWorker && request.ask != Ask::kNop) {
     const uint64_t now_ms = clock_.monotonic_us() / 1000;
     conns_[request.conn].heard_ms = now_ms;
     // A namesake's signs of life must not keep up a host whose own worker is gone.

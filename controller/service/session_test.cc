@@ -153,6 +153,7 @@ TEST(Session, TooManyConnectionsAreRefused) {
   Limits limits;
   limits.connections = 3;
   limits.reserved_for_peers = 1;
+  limits.reserved_for_daemons = 0;
   Harness harness({}, limits);
   TestClient one(harness.port()), two(harness.port());
   ASSERT_EQ(one.hello(Role::kUser), 0);
@@ -161,6 +162,59 @@ TEST(Session, TooManyConnectionsAreRefused) {
   EXPECT_NE(three.hello(Role::kUser), 0);
   EXPECT_TRUE(three.closed());
   EXPECT_EQ(one.call(job_list)->reply().getStatus(), 0);
+}
+
+bool adopted(Harness* harness, int n) {
+  TestClient peer(harness->port());
+  return peer.send_raw({net::kPeerPreamble, net::kPreambleSize}) &&
+         harness->eventually([&] { return harness->replica().adopted == n; });
+}
+
+// Connections that say nothing, and users' programs, as many as you like: controllers and daemons
+// get in.
+TEST(Session, AFloodKeepsOutNeitherControllersNorDaemons) {
+  Limits limits;
+  limits.connections = 8;
+  limits.reserved_for_peers = 2;
+  limits.reserved_for_daemons = 2;
+  Harness harness({}, limits);
+  std::vector<std::unique_ptr<TestClient>> silent, users;
+  for (int i = 0; i < 30; ++i) {
+    silent.push_back(std::make_unique<TestClient>(harness.port()));
+    ASSERT_TRUE(silent.back()->connected());
+  }
+  EXPECT_TRUE(adopted(&harness, 1));
+  for (int i = 0; i < 4; ++i) {
+    users.push_back(std::make_unique<TestClient>(harness.port()));
+    EXPECT_EQ(users.back()->hello(Role::kUser), 0);
+  }
+  TestClient fifth(harness.port());
+  EXPECT_EQ(fifth.hello(Role::kUser), E_XCE_BUSY);
+  EXPECT_TRUE(fifth.closed());
+  TestClient worker(harness.port());
+  EXPECT_EQ(worker.hello(Role::kWorker, "h1"), 0);
+  EXPECT_TRUE(adopted(&harness, 2));
+  EXPECT_EQ(users[0]->call(job_list)->reply().getStatus(), 0) << "who is in stays in";
+  users.pop_back();
+  int status = E_XCE_BUSY;  // a place that is free again is given
+  for (int i = 0; i < 1000 && status == E_XCE_BUSY; ++i)
+    status = TestClient(harness.port()).hello(Role::kUser);
+  EXPECT_EQ(status, 0);
+}
+
+TEST(Session, AnAddressHasAShareOfUsersAndDaemonsOfItGetInAllTheSame) {
+  Limits limits;
+  limits.limit_loopback = true;
+  limits.connections_an_address = 4;
+  limits.reserved_an_address = 2;
+  Harness harness({}, limits);
+  TestClient one(harness.port()), two(harness.port()), three(harness.port());
+  EXPECT_EQ(one.hello(Role::kUser), 0);
+  EXPECT_EQ(two.hello(Role::kUser), 0);
+  EXPECT_EQ(three.hello(Role::kUser), E_XCE_BUSY);
+  TestClient worker(harness.port());
+  EXPECT_EQ(worker.hello(Role::kWorker, "h1"), 0);
+  EXPECT_TRUE(adopted(&harness, 1));
 }
 
 TEST(Session, PeersAreHandedOver) {

@@ -30,7 +30,7 @@ capnp::Data::Reader data_of(const std::string& from) {
 std::string string_of(capnp::Data::Reader from) {
   return std::string(reinterpret_cast<const char*>(from.begin()), from.size());
 }
-std::string string_of(capnp::Text::Reader from) { return std::string(from.begin(), from.size()); }
+std::string string_of(capnp::Text::Reader from) { return wire::text(from); }
 
 size_t size_of(const JobBody& body) {
   size_t n = body.script.size();
@@ -214,6 +214,7 @@ class Encoder final : public state::StateSink {
       out.setEpoch(result.epoch);
       out.setActive(result.active);
       out.setOutboxApplied(result.outbox_applied);
+      out.setOpHash(result.op_hash);
       if (result.item_status.empty()) continue;
       auto items = out.initItemStatus(static_cast<unsigned>(result.item_status.size()));
       for (unsigned k = 0; k < result.item_status.size(); ++k) items.set(k, result.item_status[k]);
@@ -353,6 +354,7 @@ class Decoder {
       result.epoch = in.getEpoch();
       result.active = in.getActive();
       result.outbox_applied = in.getOutboxApplied();
+      result.op_hash = in.getOpHash();
       for (auto status : in.getItemStatus()) result.item_status.push_back(status);
     }
     to_.session({{from.getClientHi(), from.getClientLo()},

@@ -94,12 +94,15 @@ TEST(StateCodec, AResentWriteGetsItsFirstResultAfterwards) {
   entry.commands[0].op_seq = 7;
   entry.commands[0].who = state::alice();
   entry.commands[0].op = state::a_job();
+  entry.commands[0].op_hash = 99;
   const Result before = state.apply(1, entry).results[0];
   auto copy = loaded(saved(state));
   ASSERT_TRUE(copy.ok()) << copy.status();
   const Applied again = (*copy)->apply(2, entry);
   EXPECT_EQ(again.results[0].job, before.job);
   EXPECT_TRUE(again.events.empty());
+  entry.commands[0].op_hash = 98;  // the id was another request's
+  EXPECT_EQ((*copy)->apply(3, entry).results[0].status, E_XCE_INVALID);
 }
 
 TEST(StateCodec, WhatIsCutShortOrChangedIsRefused) {

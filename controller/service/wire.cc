@@ -23,7 +23,7 @@ static_assert(static_cast<int>(wire::Op::NOTIFY) == static_cast<int>(Ask::kNotif
 
 constexpr uint32_t kRoles = 6;
 
-std::string text(capnp::Text::Reader from) { return std::string(from.begin(), from.size()); }
+using wire::text;
 
 absl::Status read_hello(wire::Hello::Reader from, Decoded* out) {
   if (static_cast<uint32_t>(from.getRole()) >= kRoles)
@@ -272,6 +272,7 @@ absl::Status decode_request(const std::vector<uint64_t>& payload, Decoded* out) 
     to.lowest_unanswered = from.getLowestUnanswered();
     to.birth = from.getBirth();
     to.deadline_ms = from.getDeadlineMs();
+    to.op_hash = from.getOpHash();
     to.resent = from.getResent();
     to.stale_ok = from.getStaleOk();
     if (from.hasOnBehalf()) {

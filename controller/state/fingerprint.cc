@@ -113,7 +113,7 @@ void add_queue(Digest& digest, const Queue& queue) {
 void add_result(Digest& digest, const Result& result) {
   digest.all(number(result.status), result.message, result.job, uint64_t{result.count},
              uint64_t{result.existing}, result.revision, result.epoch, uint64_t{result.active},
-             result.outbox_applied);
+             result.outbox_applied, result.op_hash);
   digest.add(result.item_status.size());
   for (const int32_t status : result.item_status) digest.add(number(status));
 }

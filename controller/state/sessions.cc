@@ -13,6 +13,12 @@ Result unknown(std::string message) {
   result.message = std::move(message);
   return result;
 }
+Result refused(std::string message) {
+  Result result;
+  result.status = E_XCE_INVALID;
+  result.message = std::move(message);
+  return result;
+}
 }  // namespace
 
 std::optional<Result> Sessions::admit(const Command& command, Index index, int64_t now_ms) {
@@ -37,7 +43,13 @@ std::optional<Result> Sessions::admit(const Command& command, Index index, int64
   session.lowest = std::max(session.lowest, std::min(command.lowest_unanswered, command.op_seq));
   session.results.erase(session.results.begin(), session.results.lower_bound(session.lowest));
   const auto known = session.results.find(command.op_seq);
-  if (known != session.results.end()) return known->second;
+  if (known != session.results.end()) {
+    const uint64_t first = known->second.op_hash;
+    if (first == command.op_hash || first == 0 || command.op_hash == 0) return known->second;
+    return refused(
+        "this operation id was used for another request before: give each request an id of its "
+        "own");
+  }
   if (command.op_seq < session.lowest) {
     return unknown(
         "this write was answered or forgotten before; it is not applied again: look what became of "
@@ -51,7 +63,8 @@ void Sessions::record(const Command& command, const Result& result) {
   const auto it = sessions_.find(command.client);
   if (it == sessions_.end()) return;
   Session& session = it->second;
-  session.results[command.op_seq] = result;
+  Result& kept = session.results[command.op_seq] = result;
+  kept.op_hash = command.op_hash;
   while (session.results.size() > kWindow) {
     session.lowest = session.results.begin()->first + 1;
     session.results.erase(session.results.begin());

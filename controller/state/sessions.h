@@ -11,6 +11,9 @@
 // be told from a new one, so its write is refused with E_XCE_OUTCOME_UNKNOWN: it may have been
 // applied in the session that is gone. The floor is the highest birth that was evicted, plus one: a
 // client born later has certainly never been evicted.
+//
+// An operation id that a caller chose (xcecli_set_op_id) is a client with one write. Its result is
+// kept with a hash of the request, so that one id never stands for two requests.
 #ifndef XCE_CONTROLLER_STATE_SESSIONS_H_
 #define XCE_CONTROLLER_STATE_SESSIONS_H_
 

@@ -37,6 +37,20 @@ TEST(ExactlyOnce, AReplayGetsTheFirstAnswerAndChangesNothing) {
   EXPECT_EQ(c.job(7).state, JobState::kPending);
 }
 
+TEST(ExactlyOnce, AnOperationIdStandsForOneRequest) {
+  Cluster c;
+  Command first = write(1, 1);
+  first.op_hash = 11;
+  EXPECT_EQ(send(c, first), "ok 1");
+  EXPECT_EQ(send(c, first), "ok 1");
+  Command other = first;
+  other.op = JobControl{{1}, JobAction::kKill};
+  other.op_hash = 12;
+  EXPECT_EQ(send(c, other), "INVALID");
+  EXPECT_EQ(c.job(1).state, JobState::kPending);
+  EXPECT_EQ(send(c, first), "ok 1");  // as good as before
+}
+
 TEST(ExactlyOnce, ManyInFlightMayArriveInAnyOrder) {
   Cluster c;
   EXPECT_EQ(send(c, write(1, 3, 1)), "ok 1");

@@ -171,9 +171,12 @@ absl::Status Cluster::start_controller(int node) {
   const std::vector<std::string> tls = tls_flags("controller", absl::StrCat(node + 1));
   argv.insert(argv.end(), tls.begin(), tls.end());
   argv.insert(argv.end(), options_.controller_args.begin(), options_.controller_args.end());
-  return controllers_[node]->start(
-      argv, absl::StrCat(dir_, "/logs/controller", node + 1, ".log"),
-      faults_.empty() ? std::vector<std::string>() : faults_[node]->environment());
+  std::vector<std::string> env =
+      faults_.empty() ? std::vector<std::string>() : faults_[node]->environment();
+  env.insert(env.end(), env_[node].begin(), env_[node].end());
+  argv.insert(argv.begin(), launchers_[node].begin(), launchers_[node].end());
+  return controllers_[node]->start(argv, absl::StrCat(dir_, "/logs/controller", node + 1, ".log"),
+                                   env);
 }
 
 absl::Status Cluster::start_worker(int i) {

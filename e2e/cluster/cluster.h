@@ -4,6 +4,7 @@
 #define XCE_E2E_CLUSTER_CLUSTER_H_
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -64,6 +65,10 @@ class Cluster {
   int workers() const { return static_cast<int>(workers_.size()); }
 
   absl::Status start_controller(int node);
+  // KEY=VALUE for the environment of that controller, from its next start on.
+  void set_environment(int node, std::vector<std::string> env) { env_[node] = std::move(env); }
+  // A program with arguments that runs that controller from its next start on; empty: none does.
+  void set_launcher(int node, std::vector<std::string> argv) { launchers_[node] = std::move(argv); }
   absl::Status start_worker(int i);
   absl::Status start_scheduler(int i);
   absl::Status start_apiserver();
@@ -87,6 +92,7 @@ class Cluster {
   std::unique_ptr<Proxy> links_;
   std::vector<std::unique_ptr<SystemFaults>> faults_;
   std::vector<std::vector<std::string>> dials_;  // of each node: its --dial flags
+  std::map<int, std::vector<std::string>> env_, launchers_;
   uint16_t api_port_ = 0;
   std::vector<std::unique_ptr<Process>> controllers_, workers_, schedulers_;
   std::unique_ptr<Process> apiserver_;

@@ -17,6 +17,7 @@ SystemFaults::SystemFaults(std::string path) : path_(std::move(path)) {
   fd_ = open(path_.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   set_clock_ms(0);
   set_write_delay_ms(0);
+  set_write_error(0);
 }
 
 SystemFaults::~SystemFaults() {

@@ -1,5 +1,5 @@
-// A daemon whose wall clock jumps and whose disk is slow, without root: a preloaded library reads
-// from a shared page what is wrong now. I/O.
+// A daemon whose wall clock jumps and whose disk is slow or fails, without root: a preloaded
+// library reads from a shared page what is wrong now. I/O.
 #ifndef XCE_E2E_CLUSTER_SYSTEM_FAULTS_H_
 #define XCE_E2E_CLUSTER_SYSTEM_FAULTS_H_
 
@@ -25,6 +25,8 @@ class SystemFaults {
   std::vector<std::string> environment() const;
   void set_clock_ms(int64_t ahead) { write(0, ahead); }  // whole seconds count
   void set_write_delay_ms(int64_t delay) { write(1, delay); }
+  void set_write_error(int error) { write(2, error); }  // errno of every write to a file; 0: none
+  bool works() const { return !library_.empty(); }      // false under a sanitizer
 
  private:
   void write(int which, int64_t value);

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "e2e/cluster/fixture.h"
 #include "e2e/cluster/run.h"
+#include "nlohmann/json.hpp"
 
 namespace xce::e2e {
 namespace {
@@ -64,6 +65,31 @@ TEST_F(CommandLine, ExitCodesOfJobsAndOfFailures) {
   EXPECT_EQ(xce({"wait", "--timeout", "0.2", "3"}).code, 127) << "120 + 7, wait timeout";
   EXPECT_EQ(xce({"kill", "3"}).code, 0);
   EXPECT_EQ(xce({"kill", "999"}).code, 3);
+}
+
+TEST_F(CommandLine, ACommandUnderAKeyIsDoneOnceAlsoAcrossAFailover) {
+  const Finished held = xce({"submit", "--hold", "--workdir", work(), "--", "/bin/true"});
+  ASSERT_EQ(held.code, 0) << held.err;
+  const auto priority = [&] {
+    const Finished job = xce({"job", "1", "--output", "json"});
+    return nlohmann::json::parse(job.out, nullptr, false).value("priority", -1);
+  };
+  const std::vector<std::string> once = {"modify",   "1", "--priority", "5",
+                                         "--op-key", "k", "--output",   "json"};
+  const Finished first = xce(once);
+  ASSERT_EQ(first.code, 0) << first.err;
+  EXPECT_EQ(priority(), 5);
+  EXPECT_EQ(xce({"modify", "1", "--priority", "9"}).code, 0);
+  ASSERT_GE(kill_primary(), 0);
+  const Finished again = xce(once);
+  EXPECT_EQ(again.code, 0) << again.err;
+  EXPECT_EQ(again.out, first.out) << "the first answer";
+  EXPECT_EQ(priority(), 9) << "and it was not done a second time";
+  const Finished other = xce({"modify", "1", "--priority", "7", "--op-key", "k"});
+  EXPECT_NE(other.code, 0);
+  EXPECT_TRUE(absl::StrContains(other.err, "another request")) << other.err;
+  EXPECT_EQ(xce({"kill", "1", "--op-key", "k2"}).code, 0);
+  EXPECT_EQ(xce({"kill", "1", "--op-key", "k2"}).code, 0);
 }
 
 TEST_F(CommandLine, BadScriptsAreRefusedWithAWayOut) {

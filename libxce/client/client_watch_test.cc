@@ -170,5 +170,60 @@ TEST(Watch, AnIdleContextLearnsOfTheLossOfItsConnection) {
   EXPECT_EQ(xcecli_generation(client), 2u);
 }
 
+// A context that takes pushes, and learns from its handler that the connection is lost.
+class Subscriber {
+ public:
+  explicit Subscriber(std::vector<uint16_t> ports) : client_(std::move(ports)) {
+    xcecli_set_push_handler(
+        client_, [](xcecli_ctx_t, const xce_event_t*, void*) {}, nullptr);
+    xcecli_set_disconnect_handler(
+        client_, [](xcecli_ctx_t, void* arg) { static_cast<Subscriber*>(arg)->lost(); }, this);
+  }
+  ~Subscriber() { xcecli_stop(client_); }
+  operator xcecli_ctx_t() const { return client_; }  // NOLINT: reads as the C API does
+  // Whether the connection is lost within `ms`, with no call in flight.
+  bool loses_it_within(int ms) {
+    std::unique_lock<std::mutex> lock(mu_);
+    return changed_.wait_for(lock, std::chrono::milliseconds(ms), [&] { return lost_; });
+  }
+
+ private:
+  void lost() {
+    std::lock_guard<std::mutex> lock(mu_);
+    lost_ = true;
+    changed_.notify_all();
+  }
+  std::mutex mu_;
+  std::condition_variable changed_;
+  bool lost_ = false;
+  Client client_;
+};
+
+TEST(Watch, AnIdleSubscriberLearnsThatItsPrimaryIsSilent) {
+  MockMaster alone(serve);
+  Subscriber subscriber({alone.port()});
+  ASSERT_EQ(xcecli_start(subscriber), 0);
+  EXPECT_FALSE(subscriber.loses_it_within(1500)) << "it answers pings";
+  alone.freeze();
+  EXPECT_TRUE(subscriber.loses_it_within(10000)) << "expected about 5 s";
+  alone.thaw();
+}
+
+TEST(Watch, AnIdleSubscriberMovesSoonerWhenAnotherServes) {
+  std::atomic<bool> taken_over{false};
+  MockMaster second([&](const Seen&) { return taken_over ? Answer() : status(E_XCE_NOMASTER); });
+  MockMaster first(serve);
+  Subscriber subscriber({first.port(), second.port()});
+  ASSERT_EQ(xcecli_start(subscriber), 0);
+  first.freeze();
+  taken_over = true;
+  const int64_t before = clock_ms();
+  EXPECT_TRUE(subscriber.loses_it_within(10000));
+  EXPECT_LT(clock_ms() - before, 3800) << "expected about 2 s: before it would be given up anyway";
+  EXPECT_EQ(xcecli_hello(subscriber, nullptr), 0) << "and the next call is at the other";
+  EXPECT_EQ(xcecli_generation(subscriber), 2u);
+  first.thaw();
+}
+
 }  // namespace
 }  // namespace xce::client

@@ -54,6 +54,12 @@ std::map<uint64_t, Person>& thread_persons() {
   return persons;
 }
 
+// Operation ids that threads have set for their next write, by context.
+std::map<uint64_t, xce_op_id_t>& thread_op_ids() {
+  thread_local std::map<uint64_t, xce_op_id_t> ids;
+  return ids;
+}
+
 }  // namespace
 
 int64_t now_ms() {
@@ -75,6 +81,15 @@ const Person* thread_person(uint64_t uid) {
   const auto& all = thread_persons();
   const auto found = all.find(uid);
   return found == all.end() ? nullptr : &found->second;
+}
+
+std::optional<xce_op_id_t> take_thread_op_id(uint64_t uid) {
+  auto& all = thread_op_ids();
+  const auto found = all.find(uid);
+  if (found == all.end()) return std::nullopt;
+  const xce_op_id_t id = found->second;
+  all.erase(found);
+  return id;
 }
 
 xce_error_t* last_error() {
@@ -132,6 +147,7 @@ int Context::start() {
     if (const int rc = endpoint_->start(own_frame(kHelloSeq), own_frame(kPingSeq)); rc != 0)
       return rc;
     started_ = true;
+    if (takes_pushes_) endpoint_->watch_idle();
   }
   Operation none;
   Frame frame(&none, now_ms(), thread_deadline(uid_, config_.call_deadline_ms));
@@ -166,6 +182,11 @@ int Context::set_disconnect_handler(xcecli_disconnect_cb cb, void* arg) {
 }
 
 int Context::set_push_handler(xcecli_push_cb cb, void* arg) {
+  if (cb != nullptr) {
+    Lock lock(mu_);
+    takes_pushes_ = true;
+    if (endpoint_ != nullptr) endpoint_->watch_idle();
+  }
   std::lock_guard<std::mutex> lock(push_mu_);
   push_cb_ = cb;
   push_arg_ = arg;
@@ -188,6 +209,13 @@ int Context::act_for(Person person) {
   if (person.user.size() > kMaxPersonName) return -ENAMETOOLONG;
   thread_persons()[uid_] = std::move(person);
   return 0;
+}
+
+void Context::set_op_id(const xce_op_id_t* id) {
+  if (id == nullptr)
+    thread_op_ids().erase(uid_);
+  else
+    thread_op_ids()[uid_] = *id;
 }
 
 uint64_t Context::generation() {

@@ -17,6 +17,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <random>
 #include <set>
 #include <string>
@@ -57,6 +58,9 @@ struct Operation {
   bool stale_ok = false;
   bool any_node = false;  // a read that each controller answers for itself, primary or not
   uint64_t op_seq = 0;    // of a write; set by run() before it calls encode
+  std::optional<xce_op_id_t>
+      chosen;            // the caller's own operation id; set by run(), op_seq is 1 then
+  uint64_t op_hash = 0;  // of what is asked, with a chosen id
   // Results.
   bool maybe_applied = false;  // an earlier attempt of this write may have been applied
   xce_submitted_t dup = {};    // of E_XCE_DUP_JOB: the job of that key; existing: of the same body
@@ -79,6 +83,7 @@ class Context {
   int set_push_handler(xcecli_push_cb cb, void* arg);
   void set_deadline(int ms);
   int act_for(Person person);
+  void set_op_id(const xce_op_id_t* id);  // null: none
   uint64_t generation();
   std::string current_master();
   std::string stats_json();
@@ -103,6 +108,8 @@ class Context {
 
   int check_usable();
   int run_with_reply(Operation* op, Frame* frame);
+  int take_op_seq(Operation* op, Frame* frame);
+  void take_chosen_id(Operation* op, Frame* frame);
   int run_fire_and_forget(Operation* op, Frame* frame);
   int run_anywhere(Operation* op, Frame* frame);
   bool visit(Operation* op, Frame* frame, const std::vector<Target>& targets, int* result);
@@ -151,6 +158,7 @@ class Context {
   std::mutex mu_;
   std::condition_variable changed_;  // repaired, stopped, or a write was answered
   bool started_ = false, stopped_ = false, repairing_ = false;
+  bool takes_pushes_ = false;  // a push handler was set
   Link link_;
   FailoverState failover_;
   uint32_t rejected_ = 0;      // candidates with which certificates were not accepted, a bit each

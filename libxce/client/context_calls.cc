@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "libxce/client/context_frame.h"
+#include "libxce/net/digest.h"
 #include "libxce/wire/codec.h"
 
 namespace xce::client {
@@ -35,6 +36,7 @@ int Context::check_usable() {
 int Context::run(Operation* op) {
   Frame frame(op, now_ms(), thread_deadline(uid_, config_.call_deadline_ms));
   int rc = check_usable();
+  if (op->category == Category::kWrite) op->chosen = take_thread_op_id(uid_);
   if (rc == 0) {
     {
       Lock lock(mu_);
@@ -87,25 +89,49 @@ int Context::run_fire_and_forget(Operation* op, Frame* frame) {
   return 0;
 }
 
-int Context::run_with_reply(Operation* op, Frame* frame) {
-  if (frame->call.write) {
-    Lock lock(mu_);
-    // No more writes unanswered at once than the cluster remembers of a client.
-    const bool room = changed_.wait_until(lock, time_point_of(frame->call.deadline_ms), [&] {
-      return stopped_ || open_ops_.empty() || next_op_seq_ - *open_ops_.begin() < XCE_DEDUP_WINDOW;
-    });
-    if (stopped_) return -ECANCELED;
-    if (!room) return -E_XCE_BUSY;
-    op->op_seq = next_op_seq_++;
-    open_ops_.insert(op->op_seq);
+// A write of its own sequence number.
+int Context::take_op_seq(Operation* op, Frame* frame) {
+  Lock lock(mu_);
+  // No more writes unanswered at once than the cluster remembers of a client.
+  const bool room = changed_.wait_until(lock, time_point_of(frame->call.deadline_ms), [&] {
+    return stopped_ || open_ops_.empty() || next_op_seq_ - *open_ops_.begin() < XCE_DEDUP_WINDOW;
+  });
+  if (stopped_) return -ECANCELED;
+  if (!room) return -E_XCE_BUSY;
+  op->op_seq = next_op_seq_++;
+  open_ops_.insert(op->op_seq);
+  return 0;
+}
+
+// A write under an id that its caller chose: to the cluster, the only write of a client of that id.
+void Context::take_chosen_id(Operation* op, Frame* frame) {
+  op->op_seq = frame->lowest_unanswered = 1;
+  if (op->chosen->birth != 0) {
+    frame->birth = op->chosen->birth;
+    frame->has_birth = frame->keeps_birth = true;
+    frame->call.sends = 1;  // perhaps sent by an earlier process: "sent only once" is not known
   }
+  capnp::MallocMessageBuilder message;
+  const auto asked = message.initRoot<wire::Op>();
+  op->encode(asked);
+  // The canonical form is the same in every version that knows these fields.
+  const auto words = capnp::canonicalize(asked.asReader());
+  const auto bytes = words.asBytes();
+  op->op_hash = net::digest128({reinterpret_cast<const char*>(bytes.begin()), bytes.size()})[0] | 1;
+}
+
+int Context::run_with_reply(Operation* op, Frame* frame) {
+  if (op->chosen.has_value())
+    take_chosen_id(op, frame);
+  else if (const int rc = frame->call.write ? take_op_seq(op, frame) : 0; rc < 0)
+    return rc;
   int result = 0;
   for (;;) {
     Link link;
     result = acquire(failover_config_, frame, &link);
     if (result < 0 || attempt(op, frame, link, &result)) break;
   }
-  if (frame->call.write) {
+  if (frame->call.write && !op->chosen.has_value()) {
     Lock lock(mu_);
     open_ops_.erase(op->op_seq);
     changed_.notify_all();
@@ -118,11 +144,14 @@ bool Context::attempt(Operation* op, Frame* frame, const Link& link, int* result
   {
     Lock lock(mu_);
     seq = next_seq_++;
-    if (frame->wants_new_birth) birth_ = link.applied;
-    if (frame->wants_new_birth || !frame->has_birth) frame->birth = birth_;
+    if (!frame->keeps_birth) {
+      if (frame->wants_new_birth) birth_ = link.applied;
+      if (frame->wants_new_birth || !frame->has_birth) frame->birth = birth_;
+    }
     frame->has_birth = true;
     frame->wants_new_birth = false;
-    frame->lowest_unanswered = open_ops_.empty() ? next_op_seq_ : *open_ops_.begin();
+    if (!op->chosen.has_value())
+      frame->lowest_unanswered = open_ops_.empty() ? next_op_seq_ : *open_ops_.begin();
   }
   std::string bytes = encode(*op, *frame, seq);
   if (bytes.empty()) {
@@ -247,9 +276,10 @@ std::string Context::encode(const Operation& op, const Frame& frame, uint64_t se
   capnp::MallocMessageBuilder message;
   auto request = message.initRoot<wire::Request>();
   request.setSeq(seq);
-  request.setClientIdHi(client_id_[0]);
-  request.setClientIdLo(client_id_[1]);
+  request.setClientIdHi(op.chosen ? op.chosen->hi : client_id_[0]);
+  request.setClientIdLo(op.chosen ? op.chosen->lo : client_id_[1]);
   if (op.category == Category::kWrite) {
+    request.setOpHash(op.op_hash);
     request.setOpSeq(op.op_seq);
     request.setLowestUnanswered(frame.lowest_unanswered);
     request.setBirth(frame.birth);

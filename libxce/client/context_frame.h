@@ -2,6 +2,7 @@
 #ifndef XCE_LIBXCE_CLIENT_CONTEXT_FRAME_H_
 #define XCE_LIBXCE_CLIENT_CONTEXT_FRAME_H_
 
+#include <optional>
 #include <string>
 
 #include "libxce/client/context.h"
@@ -12,6 +13,7 @@ int64_t now_ms();  // of the steady clock
 Clock::time_point time_point_of(int64_t ms);
 int thread_deadline(uint64_t uid, int otherwise);
 const Person* thread_person(uint64_t uid);  // whom this thread's calls are for; null: nobody else
+std::optional<xce_op_id_t> take_thread_op_id(uint64_t uid);  // it is gone afterwards
 
 struct Context::Frame {
   Frame(const Operation* op, int64_t now, int deadline_ms) : started_ms(now) {
@@ -28,6 +30,7 @@ struct Context::Frame {
   CallState call;
   uint64_t passes_before = 0, attempts_before = 0;
   bool has_birth = false, wants_new_birth = false;
+  bool keeps_birth = false;  // an operation id brought it along
   uint64_t birth = 0;
   uint64_t lowest_unanswered = 0;
   std::string message;    // for people, of the failure

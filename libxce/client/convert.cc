@@ -13,7 +13,7 @@ To bounded(From from, To last) {
 }
 
 const char* const* texts_of(capnp::List<capnp::Text>::Reader from, Arena* arena) {
-  auto* out = arena->array<const char*>(from.size());
+  auto* out = arena->array<const char*>(rows(from));
   for (unsigned i = 0; i < from.size(); ++i) out[i] = text_of(from[i], arena);
   return out;
 }
@@ -50,13 +50,13 @@ xce_job_spec_t spec_of(wire::JobSpec::Reader from, Arena* arena) {
   to.priority = from.getPriority();
   to.submit_key = text_of(from.getSubmitKey(), arena);
   const auto indices = from.getArray();
-  auto* array = arena->array<uint32_t>(indices.size());
+  auto* array = arena->array<uint32_t>(rows(indices));
   for (unsigned i = 0; i < indices.size(); ++i) array[i] = indices[i];
   to.narray = indices.size();
   to.array = array;
   to.array_limit = from.getArrayLimit();
   const auto dependencies = from.getDependencies();
-  auto* deps = arena->array<xce_dependency_t>(dependencies.size());
+  auto* deps = arena->array<xce_dependency_t>(rows(dependencies));
   for (unsigned i = 0; i < dependencies.size(); ++i)
     deps[i] = {bounded(dependencies[i].getKind(), XCE_DEP_SINGLETON), dependencies[i].getJobId()};
   to.ndependencies = dependencies.size();
@@ -92,7 +92,7 @@ const char* text_of(capnp::Text::Reader from, Arena* arena) {
 }
 
 const xce_gres_t* gres_of(capnp::List<wire::Gres>::Reader from, Arena* arena) {
-  auto* out = arena->array<xce_gres_t>(from.size());
+  auto* out = arena->array<xce_gres_t>(rows(from));
   for (unsigned i = 0; i < from.size(); ++i)
     out[i] = {text_of(from[i].getName(), arena), from[i].getCount()};
   return out;
@@ -111,7 +111,7 @@ xce_job_t job_of(wire::Job::Reader from, Arena* arena) {
   to.attempt = from.getAttempt();
   to.starts = from.getStarts();
   const auto allocs = from.getAllocs();
-  auto* out = arena->array<xce_alloc_t>(allocs.size());
+  auto* out = arena->array<xce_alloc_t>(rows(allocs));
   for (unsigned i = 0; i < allocs.size(); ++i) {
     out[i].host = text_of(allocs[i].getHost(), arena);
     out[i].cpus = allocs[i].getCpus();

@@ -4,6 +4,8 @@
 #ifndef XCE_LIBXCE_CLIENT_CONVERT_H_
 #define XCE_LIBXCE_CLIENT_CONVERT_H_
 
+#include <kj/debug.h>
+
 #include <cstdint>
 
 #include "libxce/client/arena.h"
@@ -11,6 +13,15 @@
 #include "xce/client.h"
 
 namespace xce::client {
+
+// The length of a list. Throws kj::Exception when no controller sends as many: a list of empty
+// structs claims any length in a few bytes.
+inline constexpr unsigned kMaxRows = 100000;
+template <typename List>
+unsigned rows(const List& list) {
+  KJ_REQUIRE(list.size() <= kMaxRows, "a list is too long", list.size());
+  return list.size();
+}
 
 // From the wire: all memory comes from the arena.
 xce_job_t job_of(wire::Job::Reader from, Arena* arena);

@@ -96,4 +96,9 @@ void Endpoint::close(uint64_t connection) {
   loop->post([loop, connection] { loop->close(connection); });
 }
 
+void Endpoint::watch_idle() {
+  Loop* loop = loop_.get();
+  loop->post([loop] { loop->watch_idle(); });
+}
+
 }  // namespace xce::client

@@ -7,8 +7,9 @@
 //                of a dead connection can reach nobody
 // While requests wait, the loop pings every 100 ms. 250 ms of silence makes it probe the other
 // candidates beside the silent one; when one of them says that it is primary, the silent connection
-// is given up. (A stopped process's kernel still acknowledges; only this finds it.) When a
-// connection ends, all its waiters learn it at once.
+// is given up. Where pushes are taken, an idle connection is watched too: a ping a second, 1 s of
+// silence for a probe, 4 s for its end. (A stopped process's kernel still acknowledges; only this
+// finds it.) When a connection ends, all its waiters learn it at once.
 #ifndef XCE_LIBXCE_CLIENT_ENDPOINT_H_
 #define XCE_LIBXCE_CLIENT_ENDPOINT_H_
 
@@ -97,6 +98,8 @@ class Endpoint {
   // The caller no longer waits for that reply.
   void forget(uint64_t connection, uint64_t seq);
   void close(uint64_t connection);
+  // From now on, connections on which nobody waits are watched as well, more slowly.
+  void watch_idle();
 
   bool on_loop_thread() const;
 

@@ -18,6 +18,12 @@ constexpr uint64_t kStaggerMs = 250;  // until the next target joins a race
 constexpr uint64_t kPingMs = 100;
 constexpr uint64_t kSilenceMs = 250;  // until a connection with waiting requests is suspected
 constexpr uint64_t kDeadMs = 3000;    // until it is given up even when no other candidate serves
+// A connection on which nobody waits, but pushes may come: slower, since it costs every idle
+// daemon.
+constexpr uint64_t kIdleTickMs = 250;
+constexpr uint64_t kIdlePingMs = 1000;
+constexpr uint64_t kIdleSilenceMs = 1000;  // without an answer to a ping
+constexpr uint64_t kIdleDeadMs = 4000;
 constexpr uint64_t kProbePauseMs = 50;
 constexpr uint64_t kProbeMs = 1000;
 
@@ -310,13 +316,15 @@ void Endpoint::Loop::finish_race(uint64_t id, Handshake result) {
 // ----------------------------------------------------------------------------------------------------------
 
 void Endpoint::Loop::update_timer() {
-  bool needed = !races_.empty();
-  for (const auto& [id, peer] : peers_) needed = needed || !peer.waiting.empty();
-  if (needed == timer_on_) return;
-  timer_on_ = needed;
-  if (needed)
+  bool busy = !races_.empty();
+  for (const auto& [id, peer] : peers_) busy = busy || !peer.waiting.empty();
+  const uint64_t wanted = busy ? kTickMs : watches_idle_ && !peers_.empty() ? kIdleTickMs : 0;
+  if (wanted == timer_ms_) return;
+  timer_ms_ = wanted;
+  last_tick_ms_ = uv_now(&uv_);
+  if (wanted != 0)
     uv_timer_start(
-        &timer_, [](uv_timer_t* t) { static_cast<Loop*>(t->data)->tick(); }, kTickMs, kTickMs);
+        &timer_, [](uv_timer_t* t) { static_cast<Loop*>(t->data)->tick(); }, wanted, wanted);
   else
     uv_timer_stop(&timer_);
 }
@@ -341,12 +349,16 @@ void Endpoint::Loop::tick() {
   for (const auto& [id, peer] : peers_) peer_ids.push_back(id);
   for (const uint64_t id : peer_ids)
     if (const auto peer = peers_.find(id); peer != peers_.end()) watch_peer(id, &peer->second, now);
+  last_tick_ms_ = now;
   update_timer();
 }
 
 // Pings, suspects and gives up a connection on which requests wait.
 void Endpoint::Loop::watch_peer(uint64_t id, Peer* peer, uint64_t now) {
-  if (peer->waiting.empty()) return;
+  if (peer->waiting.empty()) {
+    if (watches_idle_) watch_idle_peer(id, peer, now);
+    return;
+  }
   Connection* connection = connections_[id].get();
   if (now >= std::max(peer->last_ping_ms, peer->waiting_since_ms) + kPingMs) {
     peer->last_ping_ms = now;
@@ -357,6 +369,25 @@ void Endpoint::Loop::watch_peer(uint64_t id, Peer* peer, uint64_t now) {
   if (silent_ms >= kDeadMs)
     end_connection(id, ETIMEDOUT, -1);
   else if (silent_ms >= kSilenceMs && peer->probe == 0 && now >= peer->next_probe_ms)
+    start_probe(id, peer, now);
+}
+
+// The same for a connection on which only pushes are waited for: a subscriber must not believe for
+// ever that nothing happens because nothing comes.
+void Endpoint::Loop::watch_idle_peer(uint64_t id, Peer* peer, uint64_t now) {
+  Connection* connection = connections_[id].get();
+  if (connection->last_heard_ms >= peer->asked_ms) peer->asked_ms = 0;
+  if (peer->asked_ms != 0 && now - last_tick_ms_ > kIdleSilenceMs)
+    peer->asked_ms = now;  // it is this process that has slept
+  if (now >= peer->last_ping_ms + kIdlePingMs) {
+    peer->last_ping_ms = now;
+    if (peer->asked_ms == 0) peer->asked_ms = now;
+    connection->write(ping_);
+  }
+  const uint64_t silent_ms = peer->asked_ms == 0 ? 0 : now - peer->asked_ms;
+  if (silent_ms >= kIdleDeadMs)
+    end_connection(id, ETIMEDOUT, -1);
+  else if (silent_ms >= kIdleSilenceMs && peer->probe == 0 && now >= peer->next_probe_ms)
     start_probe(id, peer, now);
 }
 

@@ -49,6 +49,7 @@ class Endpoint::Loop : public Connection::Events {
   void send(uint64_t connection, uint64_t seq, std::string frame, std::shared_ptr<Waiter> waiter);
   void forget(uint64_t connection, uint64_t seq);
   void close(uint64_t connection);
+  void watch_idle() { watches_idle_ = true; }
 
  private:
   // Connections that compete for the first answer to hello: for a caller (pending), or as a probe
@@ -73,6 +74,8 @@ class Endpoint::Loop : public Connection::Events {
     uint64_t next_probe_ms = 0;
     uint64_t term = 0;   // of its hello
     uint64_t probe = 0;  // race id, or 0
+    uint64_t asked_ms =
+        0;  // of an idle connection: the oldest ping that nothing was heard after; 0: none
   };
 
   void on_connected(Connection* connection) override;
@@ -82,6 +85,7 @@ class Endpoint::Loop : public Connection::Events {
   void run_posted();
   void tick();
   void watch_peer(uint64_t id, Peer* peer, uint64_t now);
+  void watch_idle_peer(uint64_t id, Peer* peer, uint64_t now);
   void start_probe(uint64_t id, Peer* peer, uint64_t now);
   void update_timer();
   void launch(Race* race);
@@ -106,7 +110,9 @@ class Endpoint::Loop : public Connection::Events {
   uv_loop_t uv_;
   uv_async_t wake_;
   uv_timer_t timer_;
-  bool timer_on_ = false;
+  uint64_t timer_ms_ = 0;  // its period; 0: it does not run
+  uint64_t last_tick_ms_ = 0;
+  bool watches_idle_ = false;
   bool closing_ = false;
 
   uint64_t next_id_ = 0;

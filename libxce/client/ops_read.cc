@@ -20,7 +20,7 @@ int accept_jobs(Reply reply, xce_job_page_t** out) {
   result.items->next_after_id = page.getNextAfterId();
   result.items->total = page.getTotal();
   result.items->njobs = jobs.size();
-  result.items->jobs = result.arena->array<xce_job_t>(jobs.size());
+  result.items->jobs = result.arena->array<xce_job_t>(rows(jobs));
   for (unsigned i = 0; i < jobs.size(); ++i) result.items->jobs[i] = job_of(jobs[i], result.arena);
   *out = guard.release();
   return 0;
@@ -30,7 +30,7 @@ int accept_jobs(Reply reply, xce_job_page_t** out) {
 // free_result is behind.
 template <typename T, typename List, typename Convert>
 int accept_list(const List& list, T** out, size_t* n, Convert convert) {
-  auto result = new_result<T>(list.size());
+  auto result = new_result<T>(rows(list));
   auto guard = std::unique_ptr<T, void (*)(void*)>(result.items, free_result);
   for (unsigned i = 0; i < list.size(); ++i) result.items[i] = convert(list[i], result.arena);
   *out = guard.release();
@@ -55,7 +55,7 @@ xce_cluster_status_t* new_status(ArenaResult<xce_cluster_status_t> result,
   xce_cluster_status_t* s = result.items;
   s->role = s->disk = s->scheduler = "";
   s->nnodes = nodes.size();
-  s->nodes = result.arena->array<xce_node_t>(nodes.size());
+  s->nodes = result.arena->array<xce_node_t>(rows(nodes));
   for (unsigned i = 0; i < nodes.size(); ++i) s->nodes[i] = node_of(nodes[i], result.arena);
   return s;
 }

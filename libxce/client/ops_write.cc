@@ -95,14 +95,18 @@ int xcecli_jobsub(xcecli_ctx_t ctx, const xce_job_spec_t* spec, xce_submitted_t*
     job.setBodyHash(hash);
     if (spec->submit_key == nullptr || spec->submit_key[0] == '\0') {
       char key[80];
-      std::snprintf(key, sizeof key, "xce-%016" PRIx64 "%016" PRIx64 "-%" PRIu64,
-                    ctx->client_id()[0], ctx->client_id()[1], op.op_seq);
+      const uint64_t hi = op.chosen ? op.chosen->hi : ctx->client_id()[0];
+      const uint64_t lo = op.chosen ? op.chosen->lo : ctx->client_id()[1];
+      std::snprintf(key, sizeof key, "xce-%016" PRIx64 "%016" PRIx64 "-%" PRIu64, hi, lo,
+                    op.op_seq);
       job.setSubmitKey(key);
     }
   };
   op.accept = [&](Reply reply) { return accept_submitted(reply, &submitted); };
   int rc = ctx->run(&op);
-  if (rc == -E_XCE_DUP_JOB && op.dup.existing && op.maybe_applied) {
+  const bool no_key = spec->submit_key == nullptr || spec->submit_key[0] == '\0';
+  if (rc == -E_XCE_DUP_JOB && op.dup.existing &&
+      (op.maybe_applied || (op.chosen.has_value() && no_key))) {
     submitted =
         op.dup;  // an earlier attempt of this very call made that job: the bodies are the same
     last_error()->status = rc = 0;

@@ -106,6 +106,7 @@ struct Command {
   uint64_t op_seq = 0;  // 0: not deduplicated (made by the primary, or idempotent by nature)
   uint64_t lowest_unanswered = 0;
   Index birth = 0;
+  uint64_t op_hash = 0;  // of what is asked, when its caller chose the op id; else 0
   bool resent = false;
   Identity who;
   Op op;
@@ -128,6 +129,7 @@ struct Result {
   bool active = false;
   uint64_t outbox_applied = 0;       // of a worker's join or notify
   std::vector<int32_t> item_status;  // of dispatches
+  uint64_t op_hash = 0;              // of the command; sessions.cc sets it
 };
 
 }  // namespace xce

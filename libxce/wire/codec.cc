@@ -31,8 +31,6 @@ To checked_enum(From from, unsigned count, const char* what) {
   return static_cast<To>(value);
 }
 
-std::string text(capnp::Text::Reader from) { return std::string(from.begin(), from.size()); }
-
 std::vector<std::string> read_texts(capnp::List<capnp::Text>::Reader from, const char* what) {
   std::vector<std::string> out;
   out.reserve(bounded(from, kMaxStrings, what));
@@ -203,8 +201,12 @@ xce::Dispatches read_dispatches(Dispatches::Reader from) {
   xce::Dispatches to;
   to.epoch = from.getEpoch();
   bounded(from.getItems(), kMaxItems, "dispatches");
-  for (auto d : from.getItems())
+  size_t hosts = 0;  // items may share one list in the message, but not in memory
+  for (auto d : from.getItems()) {
+    hosts += d.getAllocs().size();
+    if (hosts > 2 * kMaxItems) throw CodecError("too many hosts in one set of dispatches");
     to.items.push_back({d.getJobId(), d.getAttempt(), read_allocs(d.getAllocs())});
+  }
   return to;
 }
 
@@ -237,6 +239,12 @@ xce::JobControl read_control(JobCtrl::Reader from) {
 }
 
 }  // namespace
+
+std::string text(capnp::Text::Reader from) {
+  if (std::memchr(from.begin(), '\0', from.size()) != nullptr)
+    throw CodecError("a text holds a zero byte");
+  return std::string(from.begin(), from.size());
+}
 
 void write_spec(const xce::JobSpec& from, Detail detail, JobSpec::Builder to) {
   to.setName(from.name);
@@ -564,6 +572,7 @@ std::string encode_entry(const xce::Entry& entry) {
     to.setOpSeq(from.op_seq);
     to.setLowestUnanswered(from.lowest_unanswered);
     to.setBirth(from.birth);
+    to.setOpHash(from.op_hash);
     to.setResent(from.resent);
     to.setRole(static_cast<Role>(from.who.role));
     to.setUser(from.who.user);
@@ -593,6 +602,7 @@ xce::Entry decode_entry(std::string_view bytes) {
       to.op_seq = from.getOpSeq();
       to.lowest_unanswered = from.getLowestUnanswered();
       to.birth = from.getBirth();
+      to.op_hash = from.getOpHash();
       to.resent = from.getResent();
       to.who = {checked_enum<xce::Role>(from.getRole(), 6, "role"), text(from.getUser()),
                 from.getUid(), 0, text(from.getName())};

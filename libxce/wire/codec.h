@@ -23,6 +23,10 @@ class CodecError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// A text as it is. Throws CodecError when it holds a zero byte: C strings, and the writing of
+// texts, would end there, and the log would not hold what was checked.
+std::string text(capnp::Text::Reader from);
+
 enum class Detail { kSummary, kFull };  // without or with script, arguments and environment
 
 void write_spec(const xce::JobSpec& from, Detail detail, JobSpec::Builder to);

@@ -215,6 +215,9 @@ bool MockMaster::handle(int fd, uint64_t connection, const std::vector<uint64_t>
   seen.op_seq = request.getOpSeq();
   seen.lowest = request.getLowestUnanswered();
   seen.birth = request.getBirth();
+  seen.client_hi = request.getClientIdHi();
+  seen.client_lo = request.getClientIdLo();
+  seen.op_hash = request.getOpHash();
   seen.resent = request.getResent();
   if (request.hasOnBehalf()) {
     seen.for_user = request.getOnBehalf().getUser().cStr();

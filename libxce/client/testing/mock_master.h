@@ -23,6 +23,7 @@ struct Seen {
   wire::Op::Which which = wire::Op::NOP;
   uint64_t connection = 0;  // 1, 2, ...
   uint64_t seq = 0, op_seq = 0, lowest = 0, birth = 0, body_hash = 0;
+  uint64_t client_hi = 0, client_lo = 0, op_hash = 0;
   bool resent = false;
   std::string submit_key;
   std::string for_user;  // onBehalf

@@ -97,7 +97,9 @@ XCE_API int xcecli_set_reconnect_handler(xcecli_ctx_t ctx, xcecli_reconnect_cb c
 typedef void (*xcecli_disconnect_cb)(xcecli_ctx_t ctx, void* arg);
 XCE_API int xcecli_set_disconnect_handler(xcecli_ctx_t ctx, xcecli_disconnect_cb cb, void* arg);
 /* Runs on the context's own thread, in order of revision; must not block nor call into ctx. The
- * event is valid during the call. */
+ * event is valid during the call. A context with a push handler watches its connection also while
+ * no call is in flight: within five seconds of the primary's silence it is given up, and the
+ * disconnect handler is called. */
 typedef void (*xcecli_push_cb)(xcecli_ctx_t ctx, const xce_event_t* event, void* arg);
 XCE_API int xcecli_set_push_handler(xcecli_ctx_t ctx, xcecli_push_cb cb, void* arg);
 /* Rises with every connection made, also by fire-and-forget calls: a changed value means "join
@@ -169,6 +171,29 @@ XCE_API void xce_free_log_chunk(xce_log_chunk_t* chunk);
 
 /* ---- writes: each is applied exactly once, however often it is resent
  * ------------------------------------------ */
+
+/* Operation ids: once across calls, processes and restarts. A write that is sent again under its
+ * id, by whichever process of the same user, gets the first answer and changes nothing; another
+ * request under that id is refused with -E_XCE_INVALID. Answers are kept for an hour after the id
+ * was last used (docs/semantics.md). After that an id of xcecli_make_op_id gets
+ * -E_XCE_OUTCOME_UNKNOWN, one of xce_op_id_of_key stands for a new write. */
+typedef struct {
+  uint64_t hi, lo;
+  uint64_t birth; /* a log index from before its first use; 0: unknown */
+} xce_op_id_t;
+#define XCE_OP_ID_TEXT_LEN 64
+/* An id that nobody else has; to be kept with xce_op_id_text before the write is sent. Asks the
+ * primary. */
+XCE_API int xcecli_make_op_id(xcecli_ctx_t ctx, xce_op_id_t* out);
+/* The id that stands for a key of the caller's own choice, for instance an order number. 0, or
+ * -EINVAL: no key. */
+XCE_API int xce_op_id_of_key(const char* key, xce_op_id_t* out);
+/* As a word, and back. 0; -EINVAL: this is none; -ENAMETOOLONG: len < XCE_OP_ID_TEXT_LEN. */
+XCE_API int xce_op_id_text(const xce_op_id_t* id, char* out, size_t len);
+XCE_API int xce_op_id_parse(const char* text, xce_op_id_t* out);
+/* This thread's next write on ctx carries that id; NULL: none after all. For every write but
+ * xcecli_join. 0, or -EINVAL: the id is all zero. */
+XCE_API int xcecli_set_op_id(xcecli_ctx_t ctx, const xce_op_id_t* id);
 
 XCE_API int xcecli_join(xcecli_ctx_t ctx, xce_host_role_t role, const xce_host_attrs_t* host,
                         uint64_t instance, xce_joined_t* out);
