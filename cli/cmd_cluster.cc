@@ -314,6 +314,7 @@ void register_cluster(Registry* registry) {
       ->type_name("ID")
       ->check(CLI::PositiveNumber);
   transfer.run = [to](const Context& c) { return run_transfer(c, *to); };
+  register_members(registry, cluster.app);
 }
 
 }  // namespace xce::cli

@@ -57,7 +57,8 @@ void register_wait(Registry* registry);     // wait
 void register_logs(Registry* registry);     // logs
 void register_control(Registry* registry);  // kill hold release suspend resume requeue modify
 void register_cluster(Registry* registry);  // hosts queues drain undrain cluster
-void register_pki(Registry* registry);      // pki init, pki issue
+void register_members(Registry* registry, CLI::App* cluster);  // add remove replace backup
+void register_pki(Registry* registry);                         // pki init, pki issue
 
 // Prints one JSON value and a line end; indented on a terminal.
 void print_json(const Json& json);

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "controller/options.h"
+#include "controller/restore.h"
 #include "controller/service/daemon.h"
 #include "libxce/base/log.h"
 #include "spdlog/spdlog.h"
@@ -46,10 +47,15 @@ int main(int argc, char** argv) {
       "two carry on.\n"
       "  one:    xce_controller --single --data-dir DIR\n"
       "  three:  xce_controller --id 1 --peers 1=hostA:9990,2=hostB:9990,3=hostC:9990 --data-dir "
-      "DIR",
+      "DIR\n"
+      "  a new one more:  xce_controller --id 4 --join --peers 1=hostA:9990,2=hostB:9990 --listen "
+      "hostD:9990 --data-dir DIR",
       "xce_controller");
   app.set_version_flag("--version", std::string("xce_controller ") + xce::service::kVersion);
   app.add_flag("--single", flags.single, "The only controller of its cluster");
+  app.add_flag("--join", flags.join,
+               "A new controller of a cluster that runs: begins empty and waits for 'xce cluster "
+               "add'; --peers then names controllers of that cluster");
   app.add_option("--id", flags.id, "This node's id, as in --peers (with --single: 1)");
   app.add_option("--peers", flags.peers, "All controllers, this one included: id=host:port,...");
   app.add_option("--listen", flags.listen,
@@ -86,6 +92,13 @@ int main(int argc, char** argv) {
   app.add_option("--tls-cert", flags.tls.cert, "PEM file of this controller's certificate")
       ->envname("XCE_TLS_CERT");
   app.add_option("--tls-key", flags.tls.key, "PEM file of its key")->envname("XCE_TLS_KEY");
+  xce::Restore restore;
+  app.add_option("--restore", restore.file,
+                 "Makes the (empty) --data-dir from this backup ('xce cluster backup'), and ends; "
+                 "then start without this option");
+  app.add_flag("--restore-pending", restore.keep_pending,
+               "With --restore: jobs that waited go on waiting instead of being held; only where "
+               "none can have run since the backup");
   app.add_option("--port-file", flags.port_file, "File that gets the port number once it listens");
   app.add_option("--log-level", log_level, "trace, debug, info, warn, error or off")
       ->capture_default_str();
@@ -108,6 +121,15 @@ int main(int argc, char** argv) {
   options->service.operator_uid = geteuid();
   signal(SIGPIPE, SIG_IGN);
   raise_descriptor_limit();
+  if (!restore.file.empty()) {
+    const auto restored = xce::restore(restore, options->consensus);
+    if (!restored.ok()) {
+      spdlog::error("{}", std::string(restored.status().message()));
+      return 1;
+    }
+    std::printf("%s\n", restored->c_str());
+    return 0;
+  }
   signal(SIGXFSZ, SIG_IGN);  // a write over a size limit is an error to report, not a reason to die
 
   xce::service::Daemon daemon(*std::move(options));

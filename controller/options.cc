@@ -95,10 +95,6 @@ absl::Status take_dial(const Flags& flags, consensus::Options* out) {
       return InvalidArgumentError(StrCat("--dial '", text, "' is not id=host:port"));
     auto address = parse_address("--dial", text.substr(equals + 1));
     if (!address.ok()) return address.status();
-    bool known = false;
-    for (const consensus::Peer& peer : out->peers) known = known || peer.id == id;
-    if (!known)
-      return InvalidArgumentError(StrCat("--dial '", text, "': node ", id, " is not in --peers"));
     out->dial[id] = {address->host, address->port};
   }
   return absl::OkStatus();
@@ -117,17 +113,24 @@ absl::Status take_members(const Flags& flags, consensus::Options* out) {
   if (!flags.single && flags.peers.empty())
     return InvalidArgumentError(
         "give --single for one controller, or --id N with --peers '1=host:port,2=host:port,...'");
+  if (flags.single && flags.join)
+    return InvalidArgumentError("--single and --join exclude one another");
   out->self = flags.id == 0 && flags.single ? 1 : flags.id;
+  out->join = flags.join;
   if (flags.single) {
     // Not the address that it listens on: the cluster's identity must outlive a change of port.
     out->peers = {{out->self, XCE_DEFAULT_HOST, XCE_DEFAULT_PORT}};
     return absl::OkStatus();
   }
   if (flags.id == 0)
-    return InvalidArgumentError("--id is missing: which entry of --peers is this node?");
+    return InvalidArgumentError(
+        flags.join ? "--id is missing: give the new controller a number that no other has"
+                   : "--id is missing: which entry of --peers is this node?");
   const absl::Status peers = take_peers(flags, out);
   if (!peers.ok()) return peers;
-  if (own_entry(*out) == nullptr)
+  if (flags.join && out->peers.size() == (own_entry(*out) != nullptr ? 1u : 0u))
+    return InvalidArgumentError("--join: --peers must name controllers of the cluster to join");
+  if (own_entry(*out) == nullptr && !flags.join)
     return InvalidArgumentError(StrCat("--peers has no entry for this node, --id ", flags.id));
   return absl::OkStatus();
 }
@@ -153,9 +156,15 @@ absl::Status take_listen(const Flags& flags, service::DaemonOptions* out) {
     auto parsed = parse_address("--listen", flags.listen);
     if (!parsed.ok()) return parsed.status();
     address = *parsed;
-  } else if (!flags.single) {
+  } else if (own != nullptr && !flags.single) {
     address = {own->host, own->port};
     flag = "--peers";
+  } else if (flags.join) {
+    return InvalidArgumentError("--join: --listen is missing (or an own entry in --peers)");
+  }
+  if (flags.join && own == nullptr) {
+    out->consensus.advertise_host = address.host;
+    out->consensus.advertise_port = address.port;
   }
   auto ip = resolve(flag, address.host);
   if (!ip.ok()) return ip.status();
@@ -169,11 +178,16 @@ absl::Status take_listen(const Flags& flags, service::DaemonOptions* out) {
   if (!flags.advertise.empty()) {
     auto advertised = parse_address("--advertise", flags.advertise);
     if (!advertised.ok()) return advertised.status();
-    if (!flags.single && (advertised->host != own->host || advertised->port != own->port))
+    if (own == nullptr || flags.single) {
+      out->consensus.advertise_host = advertised->host;
+      out->consensus.advertise_port = advertised->port;
+    } else if (!flags.single && (advertised->host != own->host || advertised->port != own->port))
       return InvalidArgumentError(StrCat("--advertise ", flags.advertise,
                                          " differs from this node's entry in --peers, ", own->host,
                                          ":", own->port, ", which is what others are told"));
   }
+  if (flags.join && own == nullptr && out->consensus.advertise_port == 0)
+    return InvalidArgumentError("--join: the others must know the port: give one to --listen");
   return absl::OkStatus();
 }
 

@@ -17,6 +17,7 @@ namespace xce {
 struct Flags {
   uint64_t id = 0;  // 0: not given
   bool single = false;
+  bool join = false;
   std::string peers;   // "1=host:port,..."
   std::string listen;  // "host:port"; empty: the default
   std::string advertise;

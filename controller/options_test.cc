@@ -48,7 +48,7 @@ TEST(Options, DialGoesElsewhere) {
   ASSERT_TRUE(options.ok()) << options.status();
   EXPECT_EQ(options->consensus.dial.at(2).second, 8002);
   flags.dial = {"9=127.0.0.1:8002"};
-  EXPECT_TRUE(mentions(why(flags), "node 9"));
+  EXPECT_EQ(why(flags), "") << "it may join later";
   flags.dial = {"nonsense"};
   EXPECT_TRUE(mentions(why(flags), "--dial 'nonsense'"));
 }
@@ -74,6 +74,31 @@ TEST(Options, ThisNodeMustBeAmongThem) {
   Flags both = three(1);
   both.single = true;
   EXPECT_TRUE(mentions(why(both), "exclude"));
+}
+
+TEST(Options, OneThatJoinsSaysWhereItIs) {
+  Flags flags = three(4);
+  flags.join = true;
+  EXPECT_TRUE(mentions(why(flags), "--listen is missing"));
+  flags.listen = "127.0.0.1:0";
+  EXPECT_TRUE(mentions(why(flags), "must know the port"));
+  flags.listen = "127.0.0.1:7004";
+  auto options = make_options(flags);
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_TRUE(options->consensus.join);
+  EXPECT_EQ(options->consensus.advertise_host, "127.0.0.1");
+  EXPECT_EQ(options->consensus.advertise_port, 7004);
+  EXPECT_EQ(options->consensus.peers.size(), 3u);
+  flags.advertise = "four.example:7004";
+  EXPECT_EQ(make_options(flags)->consensus.advertise_host, "four.example");
+  flags.peers += ",4=127.0.0.1:7004";
+  flags.listen = flags.advertise = "";
+  EXPECT_EQ(make_options(flags)->listen_port, 7004);
+  flags.peers = "4=127.0.0.1:7004";
+  EXPECT_TRUE(mentions(why(flags), "must name controllers of the cluster"));
+  flags.peers = "";
+  flags.single = true;
+  EXPECT_TRUE(mentions(why(flags), "exclude"));
 }
 
 TEST(Options, OnlyLoopbackWithoutTls) {

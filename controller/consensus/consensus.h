@@ -22,6 +22,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "controller/consensus/members.h"
 #include "libxce/base/histogram.h"
 
 namespace xce::net {
@@ -67,8 +68,16 @@ enum class SnapshotStep {
 
 struct Options {
   NodeId self = 0;
-  std::vector<Peer>
-      peers;  // all voters, this node included; at most 9. They make the cluster's id.
+  // Of a new data directory: all founders, this node included, at most 9; they make the cluster's
+  // id. With `join`: controllers of the cluster that this node is to join, itself or not. Later the
+  // log says who the members are, and this is only looked at to find that a directory is another
+  // cluster's.
+  std::vector<Peer> peers;
+  bool join = false;  // a new data directory begins empty, and waits for change_members()
+  // Where the others find this node, if it is not among the peers; the only member of a cluster
+  // changes its address to this.
+  std::string advertise_host;
+  uint16_t advertise_port = 0;
   // Where to dial a peer instead of its own address.
   std::map<NodeId, std::pair<std::string, uint16_t>> dial;
   std::string data_dir;
@@ -174,6 +183,28 @@ class Listener {
   virtual void on_fatal(absl::Status status) { (void)status; }
 };
 
+// A snapshot's file, open for reading: it stays readable when newer ones take its place.
+class SnapshotCopy {
+ public:
+  // Takes the descriptor over.
+  SnapshotCopy(FileSystem* fs, int fd, uint64_t index, uint64_t bytes)
+      : fs_(fs), fd_(fd), index_(index), bytes_(bytes) {}
+  ~SnapshotCopy();
+  SnapshotCopy(const SnapshotCopy&) = delete;
+  SnapshotCopy& operator=(const SnapshotCopy&) = delete;
+  uint64_t index() const { return index_; }  // everything up to this entry is in it
+  uint64_t bytes() const { return bytes_; }
+  // At most n bytes from offset on; blocking, but what was written just now is in memory.
+  absl::StatusOr<std::string> read(uint64_t offset, size_t n) const;
+
+ private:
+  FileSystem* const fs_;
+  const int fd_;
+  const uint64_t index_;
+  const uint64_t bytes_;
+};
+using BackupDone = std::function<void(absl::StatusOr<std::unique_ptr<SnapshotCopy>>)>;
+
 class Consensus {
  public:
   // None of the pointers is owned; all must outlive this object.
@@ -212,6 +243,19 @@ class Consensus {
   // none has yet).
   void transfer(NodeId to_or_0, std::function<void(absl::Status)> done);
 
+  // Adds, removes or replaces a controller (members.h); for the leader. The answer comes when that
+  // is done: for one that was added or replaced, when it is a voter. What has begun goes on,
+  // whoever leads. Errors: InvalidArgument, NotFound and FailedPrecondition (refused, nothing was
+  // changed), Aborted (another change is under way), Unknown (see MemberChange::resent),
+  // Unavailable (not leader, nothing was changed; also after leadership was handed over because
+  // this node is to be removed: ask the new one), Cancelled (the role was lost on the way: ask the
+  // new leader, saying that it was asked before).
+  void change_members(const MemberChange& wish, std::function<void(absl::Status)> done);
+
+  // A snapshot of everything that is applied now, taken for this if need be. Errors: what taking it
+  // fails with; Unavailable: this node has stopped, or applied nothing yet.
+  void backup(BackupDone done);
+
   RoleInfo role() const;
   uint64_t applied() const;         // index
   uint64_t commit() const;          // index; never goes back
@@ -220,8 +264,8 @@ class Consensus {
   uint64_t snapshot_index() const;  // of the newest snapshot; 0: none
   std::vector<PeerStatus> peers() const;
   DiskStatus disk() const;  // empty before start() and after stop()
-  // A member by its id, or nullptr.
-  const Peer* peer(NodeId id) const;
+  // The members by the newest configuration in the log; empty: none is known yet.
+  const Members& members() const;
   uint64_t cluster_id() const;
   uint64_t boot_id() const;  // of this process; random
 

@@ -229,7 +229,7 @@ int xce_core_start_from(xce_core* core, uint64_t now_ms, uint64_t term, uint64_t
   int rv;
   if (term == 0) return XCE_CORE_BAD_MESSAGE;
   if (snapshot == NULL) {
-    if (start_index != 1 || n_entries == 0 || entries[0].type != XCE_ENTRY_CHANGE)
+    if (start_index != 1 || (n_entries > 0 && entries[0].type != XCE_ENTRY_CHANGE))
       return XCE_CORE_BAD_MESSAGE;
   } else {
     if (snapshot->term > term || start_index == 0 || start_index > snapshot->index + 1)
@@ -486,6 +486,22 @@ int xce_core_persisted(xce_core* core, uint64_t now_ms, uint64_t index, xce_core
   return step(core, now_ms, &event, NULL, update);
 }
 
+/* Whether a configuration of as many servers as now has the same ones in the same order. */
+static bool keeps_places(const xce_core* core, const void* data, size_t len) {
+  struct raft_configuration conf;
+  struct raft_buffer buf;
+  unsigned i;
+  bool kept = true;
+  buf.base = (void*)data;
+  buf.len = len;
+  if (raft_configuration_decode(&buf, &conf) != 0) return false;
+  if (conf.n == core->raft.configuration.n)
+    for (i = 0; i < conf.n; i++)
+      if (conf.servers[i].id != core->raft.configuration.servers[i].id) kept = false;
+  raft_configuration_close(&conf);
+  return kept;
+}
+
 int xce_core_submit(xce_core* core, uint64_t now_ms, const xce_core_entry* entries,
                     unsigned n_entries, xce_core_update* update) {
   struct raft_event event;
@@ -499,8 +515,12 @@ int xce_core_submit(xce_core* core, uint64_t now_ms, const xce_core_entry* entri
     if (entries[i].len == 0 || entries[i].len % 8 != 0 ||
         entries[i].term != core->raft.current_term)
       return XCE_CORE_BAD_MESSAGE;
-    if (entries[i].type == XCE_ENTRY_CHANGE &&
-        !xce_core_valid_configuration(entries[i].data, entries[i].len))
+    if (entries[i].type != XCE_ENTRY_CHANGE) continue;
+    /* One change at a time; and the library puts what it knows of the members' progress by their
+     * place, so who stays must keep it. */
+    if (n_entries != 1 || core->raft.configuration_uncommitted_index != 0) return XCE_CORE_IGNORED;
+    if (!xce_core_valid_configuration(entries[i].data, entries[i].len) ||
+        !keeps_places(core, entries[i].data, entries[i].len))
       return XCE_CORE_BAD_MESSAGE;
   }
   release_update(core);

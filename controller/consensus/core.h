@@ -115,7 +115,8 @@ xce_core* xce_core_new(uint64_t self, const char* address, unsigned election_tim
                        unsigned heartbeat_ms, unsigned max_inflight_entries, unsigned seed);
 void xce_core_free(xce_core* core);
 
-/* Feeds what was loaded from disk. The first entry must be index 1 and a configuration. */
+/* Feeds what was loaded from disk. The first entry must be index 1 and a configuration; without any
+ * entry the node waits for a leader to send it some. */
 int xce_core_start(xce_core* core, uint64_t now_ms, uint64_t term, uint64_t vote,
                    const xce_core_entry* entries, unsigned n_entries, xce_core_update* update);
 /* The same with a snapshot (may be NULL) and entries from start_index on, which is at most the
@@ -138,7 +139,9 @@ int xce_core_receive(xce_core* core, uint64_t now_ms, const xce_core_message* me
 int xce_core_timeout(xce_core* core, uint64_t now_ms, xce_core_update* update);
 /* Feeds that every entry up to index, as it is in the log now, is on disk. */
 int xce_core_persisted(xce_core* core, uint64_t now_ms, uint64_t index, xce_core_update* update);
-/* Proposes entries of the current term, all as one batch. */
+/* Proposes entries of the current term, all as one batch. A change of configuration goes alone, is
+ * ignored while another one is not applied, and adds or removes servers or changes their roles, not
+ * all at once: those that stay keep their order. */
 int xce_core_submit(xce_core* core, uint64_t now_ms, const xce_core_entry* entries,
                     unsigned n_entries, xce_core_update* update);
 /* Feeds that the configuration entry at index has been applied. */

@@ -13,8 +13,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "controller/consensus/core.h"
-#include "controller/consensus/crc32c.h"
 #include "libxce/base/crash_point.h"
+#include "libxce/base/crc32c.h"
 
 namespace xce::consensus {
 namespace {
@@ -23,9 +23,13 @@ constexpr char kIdentityName[] = "identity";
 
 std::string hex(uint64_t value) { return absl::StrCat(absl::Hex(value, absl::kZeroPad16)); }
 
-std::string write_identity(uint64_t node, uint64_t cluster, const InstanceId& instance) {
-  std::string text = absl::StrCat("xce-controller 1\nnode ", node, "\ncluster ", hex(cluster),
-                                  "\ninstance ", hex(instance.hi), " ", hex(instance.lo), "\n");
+// The format's number: 1 of a directory that began with the cluster's first entry, 2 of one that
+// began empty, to join.
+std::string write_identity(uint64_t node, uint64_t cluster, const InstanceId& instance,
+                           bool joins) {
+  std::string text =
+      absl::StrCat("xce-controller ", joins ? 2 : 1, "\nnode ", node, "\ncluster ", hex(cluster),
+                   "\ninstance ", hex(instance.hi), " ", hex(instance.lo), "\n");
   return absl::StrCat(text, "crc ", absl::Hex(crc32c(0, text), absl::kZeroPad8), "\n");
 }
 
@@ -55,7 +59,7 @@ absl::StatusOr<std::unique_ptr<DataDir>> DataDir::open(FileSystem* fs, const std
   if (!status.ok()) return status;
   const auto identity = read_file(fs, path + "/" + kIdentityName);
   if (identity.ok()) {
-    status = dir->load(*identity, node, first_entry, segment_bytes);
+    status = dir->load(*identity, node, segment_bytes);
   } else if (absl::IsNotFound(identity.status())) {
     status = dir->found(node, first_entry, segment_bytes);
   } else {
@@ -63,6 +67,37 @@ absl::StatusOr<std::unique_ptr<DataDir>> DataDir::open(FileSystem* fs, const std
   }
   if (!status.ok()) return status;
   return dir;
+}
+
+absl::Status DataDir::found_after(FileSystem* fs, const std::string& path, uint64_t node,
+                                  uint64_t cluster, uint64_t index, uint64_t term,
+                                  size_t segment_bytes,
+                                  const std::function<absl::Status(const std::string&)>& state) {
+  const int rv = fs->mkdir(path, 0700);
+  if (rv < 0) return file_error(rv, "create", path);
+  std::vector<std::string> names;
+  if (const int listed = fs->list(path, &names); listed < 0)
+    return file_error(listed, "list", path);
+  for (const std::string& name : names)
+    if (name != "lost+found")
+      return absl::FailedPreconditionError(
+          absl::StrCat(path, " is not empty: it holds ", name,
+                       ". A backup is only restored into an empty directory: give another "
+                       "--data-dir, or move this one aside."));
+  DataDir dir(fs, path, random_u64);
+  absl::Status status = dir.lock();
+  if (status.ok()) status = state(path + "/snapshots");
+  if (!status.ok()) return status;
+  const InstanceId instance = {random_u64(), random_u64() | 1};
+  auto log = LogStore::open(fs, path + "/log", instance.lo, segment_bytes);
+  if (!log.ok()) return log.status();
+  std::string items;
+  append_term_vote_item(term, 0, &items);
+  append_reset_item(index, &items);
+  status = (*log)->append(items);
+  if (status.ok()) status = sync_directory(fs, path);
+  if (!status.ok()) return status;
+  return replace_file(fs, path, kIdentityName, write_identity(node, cluster, instance, false));
 }
 
 DataDir::~DataDir() {
@@ -94,7 +129,7 @@ absl::Status DataDir::found(uint64_t node, const std::string& first_entry, size_
     auto old = LogStore::open(fs_, log_path, *old_salt, segment_bytes);
     if (!old.ok()) return old.status();
     const LogContents& contents = (*old)->contents();
-    if (contents.entries.size() > 1 || contents.term > 1 || contents.first_index != 1)
+    if (contents.entries.size() > 1 || contents.term > 1 || contents.first_index > 1)
       return absl::DataLossError(
           absl::StrCat(path_,
                        "/identity is missing, but a log is there. Put the file back from a copy of "
@@ -122,30 +157,41 @@ absl::Status DataDir::found(uint64_t node, const std::string& first_entry, size_
   if (!log.ok()) return log.status();
   std::string items;
   append_term_vote_item(1, 0, &items);
-  append_entries_item(1, 1, &items);
-  append_entry(1, XCE_ENTRY_CHANGE, first_entry, &items);
+  if (!first_entry.empty()) {
+    append_entries_item(1, 1, &items);
+    append_entry(1, XCE_ENTRY_CHANGE, first_entry, &items);
+  }
   status = (*log)->append(items);
   if (!status.ok()) return status;
   log_ = std::move(*log);
   log_->contents().term = 1;
-  log_->contents().first_index = 1;
-  log_->contents().entries.push_back({1, XCE_ENTRY_CHANGE, first_entry});
-  cluster_ = cluster_id_of(first_entry);
+  if (!first_entry.empty()) {
+    log_->contents().first_index = 1;
+    log_->contents().entries.push_back({1, XCE_ENTRY_CHANGE, first_entry});
+    cluster_ = cluster_id_of(first_entry);
+  }
+  node_ = node;
+  joins_ = first_entry.empty();
   status = sync_directory(fs_, path_);
   if (!status.ok()) return status;
   crash_point("identity.before_write");
-  return replace_file(fs_, path_, kIdentityName, write_identity(node, cluster_, instance_));
+  return replace_file(fs_, path_, kIdentityName, write_identity(node, cluster_, instance_, joins_));
 }
 
-absl::Status DataDir::load(const std::string& identity, uint64_t node,
-                           const std::string& first_entry, size_t segment_bytes) {
+absl::Status DataDir::join(uint64_t cluster) {
+  cluster_ = cluster;
+  return replace_file(fs_, path_, kIdentityName,
+                      write_identity(node_, cluster_, instance_, joins_));
+}
+
+absl::Status DataDir::load(const std::string& identity, uint64_t node, size_t segment_bytes) {
   uint64_t owner = 0;
   int format = 0;
   if (std::sscanf(identity.c_str(),
                   "xce-controller %d\nnode %" SCNu64 "\ncluster %" SCNx64 "\ninstance %" SCNx64
                   " %" SCNx64,
                   &format, &owner, &cluster_, &instance_.hi, &instance_.lo) != 5 ||
-      identity != write_identity(owner, cluster_, instance_))
+      identity != write_identity(owner, cluster_, instance_, format == 2))
     return absl::DataLossError(absl::StrCat(path_,
                                             "/identity is damaged or was edited. Put it back from "
                                             "a copy, or move the directory aside and bring "
@@ -155,25 +201,22 @@ absl::Status DataDir::load(const std::string& identity, uint64_t node,
     return absl::FailedPreconditionError(
         absl::StrCat(path_, " belongs to node ", owner, ", but this controller is node ", node,
                      ". Give it the right directory, or the right node id."));
+  node_ = owner;
+  joins_ = format == 2;
   auto log = LogStore::open(fs_, path_ + "/log", instance_.lo, segment_bytes);
   if (!log.ok()) return log.status();
   const LogContents& contents = (*log)->contents();
-  if (contents.term == 0 || (contents.entries.empty() && contents.first_index == 1))
+  if (contents.term == 0 || (contents.entries.empty() && contents.first_index == 1 && !joins_))
     return absl::DataLossError(
         absl::StrCat(path_,
                      "/log has been lost. Starting without it could undo what this node "
                      "acknowledged: put it back, or move "
                      "the directory aside and bring this node back with `xce cluster replace ",
                      node, "`."));
-  if (contents.first_index == 1 && cluster_id_of(contents.entries.front().data) != cluster_)
+  if (contents.first_index == 1 && !contents.entries.empty() &&
+      cluster_id_of(contents.entries.front().data) != cluster_)
     return absl::DataLossError(absl::StrCat(path_, "/log is not the log of the cluster that ",
                                             path_, "/identity names. Put the right one back."));
-  if (cluster_id_of(first_entry) != cluster_)
-    return absl::FailedPreconditionError(
-        absl::StrCat(path_, " belongs to cluster ", hex(cluster_),
-                     ", but the peers given make cluster ", hex(cluster_id_of(first_entry)),
-                     ". Give the node ids and addresses that the cluster was founded with, or use "
-                     "another data directory."));
   log_ = std::move(*log);
   return absl::OkStatus();
 }

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
-#include "controller/consensus/crc32c.h"
+#include "libxce/base/crc32c.h"
 
 namespace xce::consensus {
 namespace {
@@ -15,7 +15,14 @@ constexpr uint64_t kSegmentMagic = 0x31474f4c45435821;  // "!XCELOG1"
 constexpr uint32_t kRecordMagic = 0x43455258;           // "XREC"
 constexpr uint64_t kMarkMagic = 0x314b52414d454358;     // "XCEMARK1"
 
-enum ItemKind : uint32_t { kTermVote = 1, kEntries = 2, kTruncate = 3, kInstance = 4, kReset = 5 };
+enum ItemKind : uint32_t {
+  kTermVote = 1,
+  kEntries = 2,
+  kTruncate = 3,
+  kInstance = 4,
+  kReset = 5,
+  kTaggedInstance = 6
+};
 
 struct SegmentHeader {
   uint64_t magic;
@@ -146,12 +153,13 @@ void append_reset_item(uint64_t index, std::string* out) {
   append_raw(index, out);
 }
 
-void append_instance_item(uint64_t node, const InstanceId& instance, std::string* out) {
-  append_raw(uint32_t{kInstance}, out);
+void append_instance_item(uint64_t node, const KnownInstance& instance, std::string* out) {
+  append_raw(uint32_t{instance.tag == 0 ? kInstance : kTaggedInstance}, out);
   append_raw(uint32_t{0}, out);
   append_raw(node, out);
-  append_raw(instance.hi, out);
-  append_raw(instance.lo, out);
+  append_raw(instance.id.hi, out);
+  append_raw(instance.id.lo, out);
+  if (instance.tag != 0) append_raw(instance.tag, out);
 }
 
 void append_entries_item(uint64_t first_index, uint32_t count, std::string* out) {
@@ -353,11 +361,13 @@ absl::Status LogReplay::apply_items(std::string_view file, size_t offset, std::s
         contents_.entries.clear();
         contents_.first_index = in.take<uint64_t>() + 1;
         break;
-      case kInstance: {
+      case kInstance:
+      case kTaggedInstance: {
         const auto node = in.take<uint64_t>();
-        InstanceId instance;
-        instance.hi = in.take<uint64_t>();
-        instance.lo = in.take<uint64_t>();
+        KnownInstance instance;
+        instance.id.hi = in.take<uint64_t>();
+        instance.id.lo = in.take<uint64_t>();
+        if (kind == kTaggedInstance) instance.tag = in.take<uint64_t>();
         contents_.instances[node] = instance;
         break;
       }

@@ -53,13 +53,20 @@ struct InstanceId {
   bool operator!=(const InstanceId& other) const { return !(*this == other); }
 };
 
+// The data directory that a peer was last seen with, and the tag that it had among the members then
+// (members.h): for another tag it counts for nothing.
+struct KnownInstance {
+  InstanceId id;
+  uint64_t tag = 0;
+};
+
 // What a log says once it has been read.
 struct LogContents {
   uint64_t term = 0;
   uint64_t vote = 0;
   uint64_t first_index = 0;  // of entries[0], or of the next one to come; 0: not known
   std::deque<LogEntry> entries;
-  std::map<uint64_t, InstanceId> instances;  // the data directory that each peer was last seen with
+  std::map<uint64_t, KnownInstance> instances;  // by node
 };
 
 // Where the next record goes.
@@ -76,7 +83,7 @@ void append_term_vote_item(uint64_t term, uint64_t vote, std::string* out);
 void append_truncate_item(uint64_t from_index, std::string* out);
 // "The log starts anew, after index": a snapshot up to there was installed.
 void append_reset_item(uint64_t index, std::string* out);
-void append_instance_item(uint64_t node, const InstanceId& instance, std::string* out);
+void append_instance_item(uint64_t node, const KnownInstance& instance, std::string* out);
 void append_entries_item(uint64_t first_index, uint32_t count, std::string* out);
 void append_entry(uint64_t term, uint16_t type, std::string_view data, std::string* out);
 // Bytes that append_entry takes for data of this size.

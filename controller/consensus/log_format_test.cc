@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "controller/consensus/crc32c.h"
 #include "controller/consensus/memory_log.h"
+#include "libxce/base/crc32c.h"
 
 namespace xce::consensus {
 namespace {
@@ -126,7 +126,7 @@ TEST(LogReplayTest, ReadsWhatWasWritten) {
   EXPECT_EQ(result.contents.entries[1].data, "12345678");
   EXPECT_EQ(result.contents.entries[1].term, 4u);
   EXPECT_EQ(result.contents.entries[2].type, 3);
-  EXPECT_EQ(result.contents.instances.at(9).lo, 6u);
+  EXPECT_EQ(result.contents.instances.at(9).id.lo, 6u);
   EXPECT_EQ(result.tail.next_seq, 5u);
 }
 

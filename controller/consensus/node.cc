@@ -58,15 +58,7 @@ absl::Status Node::start() {
   const unsigned user_timeout_ms =
       static_cast<unsigned>(std::max(1000, 4 * options_.election_timeout_ms));
   net_ = around_->transport(this, user_timeout_ms, options_.seed ^ boot_, options_.tls);
-  for (const Peer& peer : options_.peers) {
-    if (peer.id == options_.self) continue;
-    const auto other = options_.dial.find(peer.id);
-    if (other != options_.dial.end()) {
-      net_->add_peer(peer.id, other->second.first, other->second.second);
-    } else {
-      net_->add_peer(peer.id, peer.host, peer.port);
-    }
-  }
+  connect_members();
   settle();
   return absl::OkStatus();
 }
@@ -195,10 +187,12 @@ void Node::take_entries(const xce_core_update& update) {
     return;
   }
   std::string items;
+  bool members_moved = false;
   if (first <= log_.last_index()) {
     // Writes under way of what is now gone must never count as stored.
     append_truncate_item(first, &items);
     log_.truncate(first);
+    members_moved = forget_changes_from(first);
     stored_ = std::min(stored_, first - 1);
     while (!pending_writes_.empty() && pending_writes_.back().first >= first)
       pending_writes_.pop_back();
@@ -224,6 +218,9 @@ void Node::take_entries(const xce_core_update& update) {
       const std::string_view data(static_cast<const char*>(e.data), e.len);
       append_entry(e.term, static_cast<uint16_t>(e.type), data, &items);
       log_.append({e.term, static_cast<uint16_t>(e.type), std::string(data)});
+      if (e.type != XCE_ENTRY_CHANGE) continue;
+      changes_[log_.last_index()] = std::string(data);
+      members_moved = true;
     }
     if (pending_writes_.empty()) disk_heard_ms_ = now_ms();
     const uint64_t ticket = writer_->enqueue(std::move(items), first + at + n - 1);
@@ -232,6 +229,7 @@ void Node::take_entries(const xce_core_update& update) {
     at += n;
   }
   if (xce_core_state(core_) == XCE_STATE_LEADER && own_first_ == 0) own_first_ = first;
+  if (members_moved) members_changed();
 }
 
 void Node::on_disk_progress() {
@@ -339,6 +337,7 @@ void Node::settle() {
     if (running()) update_role();
     if (running()) answer_reads();
     if (running()) check_transfer();
+    if (running()) tend_members();
     if (running()) take_over();
     if (running()) run_failover();
     if (running()) take_snapshot_if_due();
@@ -419,7 +418,11 @@ uint64_t Consensus::last_index() const { return node_->last_index(); }
 uint64_t Consensus::first_index() const { return node_->first_index(); }
 uint64_t Consensus::snapshot_index() const { return node_->snapshot_index(); }
 std::vector<PeerStatus> Consensus::peers() const { return node_->peers(); }
-const Peer* Consensus::peer(NodeId id) const { return node_->peer(id); }
+void Consensus::backup(BackupDone done) { node_->backup(std::move(done)); }
+const Members& Consensus::members() const { return node_->members(); }
+void Consensus::change_members(const MemberChange& wish, std::function<void(absl::Status)> done) {
+  node_->change_members(wish, std::move(done));
+}
 DiskStatus Consensus::disk() const { return node_->disk(); }
 uint64_t Consensus::cluster_id() const { return node_->cluster_id(); }
 uint64_t Consensus::boot_id() const { return node_->boot_id(); }

@@ -1,7 +1,8 @@
 // The inside of Consensus: drives the Raft core, carries out its updates, and keeps the rules that
-// the core leaves to its caller. In six files: node.cc (life, disk, updates), node_client.cc
-// (proposals, reads, applying, transfer), node_peer.cc (messages, fast failover), node_start.cc,
-// node_snapshot.cc and node_install.cc.
+// the core leaves to its caller. In eight files: node.cc (life, disk, updates), node_client.cc
+// (proposals, reads, applying, transfer), node_peer.cc (messages, fast failover), node_members.cc
+// (who belongs to the cluster), node_backup.cc, node_start.cc, node_snapshot.cc and
+// node_install.cc.
 #ifndef XCE_CONTROLLER_CONSENSUS_NODE_H_
 #define XCE_CONTROLLER_CONSENSUS_NODE_H_
 
@@ -56,7 +57,9 @@ class Node final : private Transport::Events {
   uint64_t snapshot_index() const { return log_.snapshot_index(); }
   std::vector<PeerStatus> peers() const;
   DiskStatus disk() const;
-  const Peer* peer(NodeId id) const;
+  const Members& members() const { return members_; }
+  void change_members(const MemberChange& wish, std::function<void(absl::Status)> done);
+  void backup(BackupDone done);
   uint64_t cluster_id() const { return dir_ ? dir_->cluster() : 0; }
   uint64_t boot_id() const { return boot_; }
 
@@ -64,6 +67,7 @@ class Node final : private Transport::Events {
   // ---- node_start.cc
   absl::Status check_options();
   absl::Status open_log();
+  absl::Status check_founders() const;
   absl::Status load_snapshot(LogContents* log, SnapshotMeta* meta);
   absl::Status read_snapshot(uint64_t index, SnapshotMeta* meta,
                              std::unique_ptr<StateMachine::Restored>* state);
@@ -105,7 +109,8 @@ class Node final : private Transport::Events {
 
   // ---- node_peer.cc
   Hello own_hello() override;
-  std::string check_hello(const Hello& hello) override;
+  Greeting check_hello(const Hello& hello, bool dialled) override;
+  void on_refused(uint64_t peer, const Hello& hello, const std::string& why) override;
   void on_message(uint64_t from, PeerMessage& message) override;
   void on_connected(uint64_t peer) override;
   void on_gone(uint64_t peer) override;
@@ -115,6 +120,30 @@ class Node final : private Transport::Events {
   void tell_suspicion(bool now);
   void take_over();
   void run_failover();
+
+  // ---- node_members.cc
+  void members_changed();
+  bool forget_changes_from(uint64_t index);
+  void settle_changes_up_to(const xce_core_message& append);
+  bool change_committed() const { return changes_.empty(); }
+  void connect_members();
+  const Member* known(NodeId id) const;
+  Greeting check_newcomer(const Hello& hello, bool dialled);
+  void remember_instance(const Member& member, const InstanceId& instance);
+  MemberView member_view() const;
+  void begin_change(const MemberChange& wish, const MemberPlan& plan,
+                    std::function<void(absl::Status)> done);
+  void tend_members();
+  void step_change();
+  void check_candidate();
+  void promote();
+  void correct_own_address();
+  bool submit_members(const Members& members);
+  void end_change(const absl::Status& status);
+
+  // ---- node_backup.cc
+  void answer_backups();
+  void refuse_backups(const absl::Status& status);
 
   // ---- node_snapshot.cc
   struct Sending {  // a snapshot on its way to a node
@@ -127,6 +156,7 @@ class Node final : private Transport::Events {
     uint64_t acked = 0;
     uint64_t heard_ms = 0;
   };
+  bool snapshot_due() const;
   void take_snapshot_if_due();
   void look_after_child();
   void snapshot_failed(const absl::Status& status);
@@ -205,6 +235,11 @@ class Node final : private Transport::Events {
   uint64_t no_snapshot_before_ms_ = 0;
   std::unique_ptr<SnapshotTaker> taker_;
   std::unique_ptr<Surroundings::Timer> child_timer_;
+  struct Backup {  // somebody waits for a snapshot of everything up to index
+    uint64_t index;
+    BackupDone done;
+  };
+  std::deque<Backup> backups_;
   std::map<NodeId, Sending> sending_;
   std::map<NodeId, uint64_t> send_pause_;  // when to try again
   std::unique_ptr<SnapshotInstaller> installer_;
@@ -257,8 +292,33 @@ class Node final : private Transport::Events {
   };
   std::optional<Transfer> transfer_;
 
+  // The members.
+  std::map<uint64_t, std::string> changes_;  // configurations in the log, not applied yet, by index
+  Members members_;                          // of the newest configuration in the log
+  Members committed_members_;                // of the newest one that is applied
+  std::map<NodeId, std::pair<std::string, uint16_t>> dialled_;  // whom the transport dials, where
+  std::map<NodeId, Member> contacts_;  // whom to dial while no configuration is known
+  struct Change {                      // of the members, being carried out by this leader
+    enum Step { kProbing, kTakingOut, kTakingIn, kCatchingUp } step = kProbing;
+    MemberChange wish;
+    Member member;       // as it is to be
+    uint64_t index = 0;  // of the newest configuration submitted for it; 0: none
+    uint64_t until_ms = 0;
+    std::string problem;  // with who answers at its address
+    std::vector<std::function<void(absl::Status)>> done;
+  };
+  std::optional<Change> change_;
+  struct Round {  // of catching up: reaching `target` takes no longer than an election
+    NodeId id = 0;
+    uint64_t tag = 0;
+    uint64_t target = 0;
+    uint64_t begun_ms = 0;
+  };
+  Round round_;
+  bool waits_to_join_ = false;  // and has said so
+
   // The peers.
-  std::map<uint64_t, InstanceId> instances_;
+  std::map<uint64_t, KnownInstance> instances_;
   std::map<uint64_t, uint64_t> last_contact_ms_;
   Failover failover_;
   xce_core_message handed_over_{};     // the TIMEOUT_NOW of a primary that hands over to us

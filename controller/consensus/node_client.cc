@@ -103,7 +103,7 @@ void Node::ask_voters() {
   question_->index = commit_;
   question_->asked_ms = now;
   question_->reads.swap(reads_);
-  for (const Peer& peer : options_.peers) {
+  for (const Member& peer : members_.all) {
     if (peer.id == options_.self || !xce_core_is_voter(core_, peer.id) || !net_->can_send(peer.id))
       continue;
     std::string frame;
@@ -166,7 +166,9 @@ void Node::apply_committed() {
                                             entry.data.size(), &update);
       conf_index_ = index;
       conf_ = entry.data;
+      changes_.erase(changes_.begin(), changes_.upper_bound(index));
       absorb(rv, update, "a change of configuration");
+      if (running()) members_changed();
     }
     if (stopped_) return;
     answer_waiters(index, term);
@@ -231,6 +233,8 @@ void Node::refuse_all() {
     transfer_.reset();
     done(absl::UnavailableError("this node has stopped taking part"));
   }
+  refuse_backups(absl::UnavailableError("this node has stopped taking part"));
+  if (change_) end_change(absl::CancelledError("this node has stopped taking part"));
 }
 
 void Node::transfer(NodeId to, std::function<void(absl::Status)> done) {
@@ -244,7 +248,7 @@ void Node::transfer(NodeId to, std::function<void(absl::Status)> done) {
   }
   if (to == 0) {
     uint64_t best = 0;
-    for (const Peer& peer : options_.peers) {
+    for (const Member& peer : members_.all) {
       if (peer.id == options_.self || !net_->can_send(peer.id) ||
           !xce_core_is_voter(core_, peer.id))
         continue;

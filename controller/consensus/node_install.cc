@@ -265,6 +265,7 @@ void Node::adopt_snapshot(const SnapshotMeta& meta, StateMachine::Restored* stat
   applied_ = meta.index;
   conf_index_ = meta.conf_index;
   conf_ = meta.conf;
+  changes_.clear();
   own_first_ = 0;
   applied_bytes_ = 0;
   std::string items = checkpoint();
@@ -273,6 +274,7 @@ void Node::adopt_snapshot(const SnapshotMeta& meta, StateMachine::Restored* stat
   spdlog::info("consensus: installed the snapshot up to entry {}", meta.index);
   state_machine_->restore(meta.index, state);
   if (!running()) return;
+  members_changed();
   if (options_.snapshot_hook && options_.snapshot_hook(SnapshotStep::kInstallTaken) != 0) return;
   xce_core_update update;
   const int rv = xce_core_snapshot_installed(core_, now_ms(), &update);

@@ -8,16 +8,10 @@
 
 namespace xce::consensus {
 
-const Peer* Node::peer(NodeId id) const {
-  for (const Peer& peer : options_.peers)
-    if (peer.id == id) return &peer;
-  return nullptr;
-}
-
 std::vector<PeerStatus> Node::peers() const {
   std::vector<PeerStatus> out;
   const uint64_t now = now_ms();
-  for (const Peer& peer : options_.peers) {
+  for (const Member& peer : members_.all) {
     if (peer.id == options_.self) continue;
     PeerStatus status;
     status.id = peer.id;
@@ -53,36 +47,13 @@ Hello Node::own_hello() {
   hello.cluster = dir_ ? dir_->cluster() : 0;
   if (dir_) hello.instance = dir_->instance();
   hello.boot = boot_;
-  const Peer* const self = peer(options_.self);
-  hello.advertise = absl::StrCat(self->host, ":", self->port);
+  const Member* const self = members_.find(options_.self);
+  hello.advertise = self != nullptr
+                        ? address_text(self->host, self->port)
+                        : address_text(options_.advertise_host, options_.advertise_port);
   hello.serving = running();
+  hello.conf_index = conf_index_;
   return hello;
-}
-
-std::string Node::check_hello(const Hello& hello) {
-  if (!running()) return "";
-  if (hello.node == options_.self)
-    return absl::StrCat("node id ", hello.node, " is this node's own");
-  if (peer(hello.node) == nullptr)
-    return absl::StrCat("node ", hello.node, " is not a member of this cluster");
-  if (hello.cluster != dir_->cluster())
-    return absl::StrCat("it belongs to cluster ", absl::Hex(hello.cluster, absl::kZeroPad16),
-                        ", this is cluster ", absl::Hex(dir_->cluster(), absl::kZeroPad16),
-                        ": the controllers must be given the same node ids and addresses");
-  const auto known = instances_.find(hello.node);
-  if (known == instances_.end()) {
-    instances_[hello.node] = hello.instance;
-    std::string items;
-    append_instance_item(hello.node, hello.instance, &items);
-    writer_->enqueue(std::move(items));
-  } else if (known->second != hello.instance) {
-    return absl::StrCat(
-        "node ", hello.node,
-        " has come back with another data directory: it could vote anew and lose "
-        "acknowledged work. Give it its old directory, or run `xce cluster replace ",
-        hello.node, "`");
-  }
-  return "";
 }
 
 void Node::on_message(uint64_t from, PeerMessage& message) {
@@ -116,6 +87,7 @@ void Node::on_message(uint64_t from, PeerMessage& message) {
     case PeerMessage::kStillLeading: on_question(from, message.question); break;
     case PeerMessage::kStillFollowing: on_answer(from, message.question); break;
     case PeerMessage::kSuspect:
+      if (!xce_core_is_voter(core_, from)) break;
       failover_.on_suspect(from, message.suspect.term, message.suspect.primary,
                            {message.suspect.last_term, message.suspect.last_index}, now);
       settle();
@@ -153,6 +125,10 @@ void Node::receive_append(xce_core_message message) {
     while (end < n && (end == at || entries[end].type != XCE_ENTRY_CHANGE)) end++;
     message.entries = entries + at;
     message.n_entries = end - at;
+    // A leader asks for one change at a time: what comes before this one is committed, though not
+    // applied here yet, and must not be rolled back with this one.
+    if (at < n && entries[at].type == XCE_ENTRY_CHANGE) settle_changes_up_to(message);
+    if (!running()) return;
     xce_core_update update;
     const int rv = xce_core_receive(core_, now_ms(), &message, &update);
     if (rv == XCE_CORE_BAD_MESSAGE || rv == XCE_CORE_IGNORED) {
@@ -204,7 +180,7 @@ void Node::tell_suspicion(bool at_once) {
   suspect.primary = failover_.primary();
   suspect.last_term = log_.last_term();
   suspect.last_index = log_.last_index();
-  for (const Peer& peer : options_.peers) {
+  for (const Member& peer : members_.all) {
     if (peer.id == options_.self || peer.id == suspect.primary) continue;
     std::string frame;
     append_suspect_frame(suspect, &frame);

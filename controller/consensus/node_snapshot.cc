@@ -17,13 +17,20 @@ constexpr uint64_t kMostTrailing =
 
 }  // namespace
 
-void Node::take_snapshot_if_due() {
-  if (options_.snapshot_log_bytes == 0 || applied_bytes_ < options_.snapshot_log_bytes) return;
+bool Node::snapshot_due() const {
+  if (!backups_.empty()) return true;
+  if (options_.snapshot_log_bytes == 0 || applied_bytes_ < options_.snapshot_log_bytes)
+    return false;
   // Not on all nodes at once: a fork stops the loop for a moment.
   uint64_t due = options_.snapshot_log_bytes;
-  for (const Peer& peer : options_.peers)
+  for (const Member& peer : members_.all)
     if (peer.id < options_.self) due += options_.snapshot_log_bytes / 8;
-  if (applied_bytes_ < due) return;
+  return applied_bytes_ >= due;
+}
+
+void Node::take_snapshot_if_due() {
+  if (!backups_.empty()) answer_backups();
+  if (!running() || !snapshot_due()) return;
   if (taker_->busy() || installer_ != nullptr || now_ms() < no_snapshot_before_ms_) return;
   // The log after a snapshot that is on its way must stay until it has arrived.
   if (!sending_.empty() || applied_ <= log_.snapshot_index() || conf_.empty()) return;
@@ -67,6 +74,7 @@ void Node::look_after_child() {
 
 void Node::snapshot_failed(const absl::Status& status) {
   no_snapshot_before_ms_ = now_ms() + options_.snapshot_retry_ms;
+  refuse_backups(status);
   spdlog::error(
       "consensus: no snapshot: {}. Nothing is lost: the log is kept whole, and grows, until one "
       "succeeds; next try in {} s",
@@ -106,7 +114,7 @@ void Node::snapshot_taken(const SnapshotMeta& meta) {
 // on from its own log, within reason, and for those to whom a snapshot is on its way.
 uint64_t Node::trailing_for(uint64_t index) const {
   uint64_t trailing = options_.snapshot_trailing;
-  for (const Peer& peer : options_.peers) {
+  for (const Member& peer : members_.all) {
     if (peer.id == options_.self || role_.role != Role::kLeader || !net_->can_send(peer.id))
       continue;
     const uint64_t match = xce_core_match(core_, peer.id);

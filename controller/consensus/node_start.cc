@@ -61,7 +61,8 @@ absl::Status Node::check_options() {
       return absl::InvalidArgumentError(
           absl::StrCat("two peers have address ", peer.host, ":", peer.port));
   }
-  if (ids.count(options_.self) == 0)
+  if (options_.self == 0) return absl::InvalidArgumentError("this node has no id");
+  if (ids.count(options_.self) == 0 && !options_.join)
     return absl::InvalidArgumentError(
         absl::StrCat("this node's id, ", options_.self, ", is not among the peers"));
   if (options_.peers.size() > 9) return absl::InvalidArgumentError("more than 9 peers");
@@ -71,8 +72,8 @@ absl::Status Node::check_options() {
 }
 
 absl::Status Node::open_log() {
-  const std::string first_entry = first_entry_of(options_.peers);
-  if (first_entry.empty())
+  const std::string first_entry = options_.join ? "" : first_entry_of(options_.peers);
+  if (first_entry.empty() && !options_.join)
     return absl::InvalidArgumentError("the peers' addresses make no configuration");
   auto dir = DataDir::open(fs_, options_.data_dir, options_.self, first_entry,
                            options_.segment_bytes, [this] { return around_->random(); });
@@ -91,7 +92,21 @@ absl::Status Node::open_log() {
   conf_index_ = snapshot.conf_index;
   conf_ = snapshot.conf;
   applied_ = commit_ = snapshot.index;
-  if (options_.peers.size() == 1) {
+  instances_ = std::move(contents.instances);
+  if (contents.first_index == 0) contents.first_index = 1;
+  log_ =
+      MemoryLog(std::move(contents.entries), contents.first_index, snapshot.index, snapshot.term);
+  stored_ = log_.last_index();
+  for (uint64_t i = std::max(log_.first_index(), conf_index_ + 1); i <= log_.last_index(); i++)
+    if (log_.at(i).type == XCE_ENTRY_CHANGE) changes_[i] = log_.at(i).data;
+  members_changed();
+  const absl::Status founders = check_founders();
+  if (!founders.ok()) return founders;
+  if (members_.all.empty())
+    for (const Peer& peer : options_.peers)
+      if (peer.id != options_.self) contacts_[peer.id] = {peer.id, peer.host, peer.port, 0, true};
+  const Member* const self = members_.find(options_.self);
+  if (self != nullptr && self->voter && members_.voters() == 1) {
     // A single node elects itself without a new term. Give each run one, so that a term tells runs
     // apart.
     contents.term++;
@@ -101,13 +116,7 @@ absl::Status Node::open_log() {
     absl::Status status = dir_->log()->append(items);
     if (!status.ok()) return status;
   }
-  instances_ = std::move(contents.instances);
-  log_ =
-      MemoryLog(std::move(contents.entries), contents.first_index, snapshot.index, snapshot.term);
-  stored_ = log_.last_index();
-
-  const Peer* const self = peer(options_.self);
-  core_ = xce_core_new(options_.self, absl::StrCat(self->host, ":", self->port).c_str(),
+  core_ = xce_core_new(options_.self, absl::StrCat(options_.self).c_str(),
                        static_cast<unsigned>(options_.election_timeout_ms),
                        static_cast<unsigned>(options_.heartbeat_ms), kMaxInflightEntries,
                        static_cast<unsigned>(options_.seed ^ around_->random()));
@@ -133,12 +142,32 @@ absl::Status Node::open_log() {
   return absl::OkStatus();
 }
 
+// Members change, so what is given when a node is started again need not be what its cluster was
+// founded with. But when it has nothing to do with the cluster, the directory is the wrong one.
+absl::Status Node::check_founders() const {
+  if (options_.join || members_.all.empty()) return absl::OkStatus();
+  if (cluster_id_of(first_entry_of(options_.peers)) == dir_->cluster()) return absl::OkStatus();
+  std::string addresses;
+  for (const Peer& peer : options_.peers) {
+    const Member* const member = members_.find(peer.id);
+    if (member != nullptr && member->host == peer.host && member->port == peer.port)
+      return absl::OkStatus();
+  }
+  for (const Member& member : members_.all)
+    absl::StrAppend(&addresses, addresses.empty() ? "" : ",", member.id, "=",
+                    address_text(member.host, member.port));
+  return absl::FailedPreconditionError(absl::StrCat(
+      options_.data_dir, " belongs to cluster ", absl::Hex(dir_->cluster(), absl::kZeroPad16),
+      ", whose members are ", addresses,
+      ", but none of them is among the peers given. Give these, or another data directory."));
+}
+
 absl::Status Node::load_snapshot(LogContents* log, SnapshotMeta* meta) {
   snapshots_ = options_.data_dir + "/snapshots";
   const auto found = open_snapshots(fs_, snapshots_);
   if (!found.ok()) return found.status();
   const uint64_t newest = found->empty() ? 0 : found->front();
-  const uint64_t log_last = log->first_index + log->entries.size() - 1;
+  const uint64_t log_last = log->entries.empty() ? 0 : log->first_index + log->entries.size() - 1;
   absl::Status problem;
   for (const uint64_t index : *found) {
     // An older one will do if the log goes on from it to what the newest stood for.
@@ -163,6 +192,9 @@ absl::Status Node::load_snapshot(LogContents* log, SnapshotMeta* meta) {
     if (problem.ok()) problem = status;
   }
   *meta = SnapshotMeta();
+  // One that has still to join has nothing.
+  if (newest == 0 && dir_->joins() && log->entries.empty() && log->first_index <= 1)
+    return absl::OkStatus();
   const bool whole_log = log->first_index == 1 && !log->entries.empty();
   if (whole_log && log_last >= newest) {
     if (!problem.ok())

@@ -36,6 +36,9 @@ absl::Status read_hello(wire::Hello::Reader in, Hello* out) {
   out->advertise = in.getAdvertise().cStr();
   out->serving = in.getServing();
   out->refused = in.getRefused().cStr();
+  out->retry = in.getRetry();
+  out->removed = in.getRemoved();
+  out->conf_index = in.getConfIndex();
   if (out->node == 0) return invalid("node id 0");
   return absl::OkStatus();
 }
@@ -179,6 +182,9 @@ void append_hello_frame(const Hello& hello, std::string* out) {
   to.setAdvertise(hello.advertise.substr(0, kMaxText).c_str());
   to.setServing(hello.serving);
   to.setRefused(hello.refused.substr(0, kMaxText).c_str());
+  to.setRetry(hello.retry);
+  to.setRemoved(hello.removed);
+  to.setConfIndex(hello.conf_index);
   append_frame_of(message, out);
 }
 

@@ -32,6 +32,11 @@ struct Hello {
   std::string advertise;
   bool serving = true;
   std::string refused;  // why the receiver's hello was refused; empty: it was not
+  // Of a refusal: only until the sender has reached the receiver by itself.
+  bool retry = false;
+  // Of a refusal: by the committed configuration of conf_index the receiver is no member.
+  bool removed = false;
+  uint64_t conf_index = 0;  // the sender's newest committed configuration
 };
 
 struct Suspect {

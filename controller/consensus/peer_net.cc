@@ -119,6 +119,17 @@ void PeerNet::add_peer(uint64_t id, const std::string& host, uint16_t port) {
   dial(raw);
 }
 
+void PeerNet::remove_peer(uint64_t id) {
+  const auto found = peers_.find(id);
+  if (found == peers_.end()) return;
+  Peer* const peer = found->second.get();
+  if (peer->out != nullptr) drop(peer->out);
+  if (peer->in != nullptr) drop(peer->in);
+  if (peer->resolving != nullptr) peer->resolving->peer = nullptr;
+  close_handle(peer->pause);
+  peers_.erase(found);
+}
+
 void PeerNet::dial(Peer* peer) {
   if (hung_up_ || peer->out != nullptr || peer->resolving != nullptr) return;
   uv_timer_stop(peer->pause);
@@ -334,13 +345,18 @@ void PeerNet::on_hello(Connection* connection, const Hello& hello) {
     on_dialled_hello(connection, hello);
     return;
   }
-  const auto found = peers_.find(hello.node);
   Hello answer = events_->own_hello();
-  // First, as check_hello remembers the data directory of a node that it sees for the first time.
-  if (tls_ != nullptr && !names_node(connection->tls.get(), hello.node))
+  // First, as check_hello may remember the node.
+  if (tls_ != nullptr && !names_node(connection->tls.get(), hello.node)) {
     answer.refused = "its certificate does not name node " + std::to_string(hello.node);
-  else
-    answer.refused = events_->check_hello(hello);
+  } else {
+    Greeting greeting = events_->check_hello(hello, false);
+    answer.refused = std::move(greeting.refused);
+    answer.retry = greeting.retry;
+    answer.removed = greeting.removed;
+  }
+  if (connection->net == nullptr) return;
+  const auto found = peers_.find(hello.node);
   if (found == peers_.end() && answer.refused.empty())
     answer.refused = "not a member of this cluster";
   std::string bytes;
@@ -348,13 +364,18 @@ void PeerNet::on_hello(Connection* connection, const Hello& hello) {
   if (!answer.refused.empty() || hung_up_) {
     // It will try again and again: once in the log is enough.
     if (refusals_.size() > 64) refusals_.clear();
-    if (!answer.refused.empty() && refusals_[hello.node] != answer.refused)
+    if (!answer.refused.empty() && !answer.retry && refusals_[hello.node] != answer.refused)
       spdlog::warn("consensus: refused a connection from node {} ({}): {}", hello.node,
                    hello.advertise, answer.refused);
     refusals_[hello.node] = answer.refused;
     write(connection, std::move(bytes));
     // The answer lies in the socket's buffer; closing sends it, then the end.
     if (connection->net != nullptr) drop(connection);
+    // It waits for us to reach it.
+    if (answer.retry && found != peers_.end() && found->second->out == nullptr && !hung_up_) {
+      found->second->pause_ms = kFirstPauseMs;
+      dial(found->second.get());
+    }
     return;
   }
   Peer* const peer = found->second.get();
@@ -375,13 +396,26 @@ void PeerNet::on_hello(Connection* connection, const Hello& hello) {
 
 void PeerNet::on_dialled_hello(Connection* connection, const Hello& hello) {
   Peer* const peer = connection->dialled;
-  std::string refusal = hello.refused;
-  if (refusal.empty() && hello.node != peer->id)
+  const uint64_t peer_id = peer->id;
+  std::string refusal;
+  bool soon = false;
+  if (hello.node != peer_id) {
     refusal = "node " + std::to_string(hello.node) + " answers at its address";
-  if (refusal.empty()) refusal = events_->check_hello(hello);
+  } else {
+    refusal = events_->check_hello(hello, true).refused;
+    if (refusal.empty()) {
+      refusal = hello.refused;
+      soon = hello.retry;
+    }
+  }
+  if (connection->net == nullptr) return;
   if (!refusal.empty()) {
-    refused(peer, refusal);
+    if (soon)
+      peer->pause_ms = std::min(peer->pause_ms, kLastPauseMs);
+    else
+      refused(peer, refusal);
     on_end(connection, UV_ECANCELED);
+    events_->on_refused(peer_id, hello, refusal);
     return;
   }
   peer->refusal.clear();

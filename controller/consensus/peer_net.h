@@ -37,6 +37,7 @@ class PeerNet final : public Transport {
   PeerNet& operator=(const PeerNet&) = delete;
 
   void add_peer(uint64_t id, const std::string& host, uint16_t port) override;
+  void remove_peer(uint64_t id) override;
   void adopt(int fd, std::string_view already_read, std::shared_ptr<net::TlsSession> tls) override;
   void send(uint64_t peer, std::string frames) override;
   bool can_send(uint64_t peer) const override;

@@ -57,10 +57,12 @@ void remove_snapshots_below(FileSystem* fs, const std::string& directory, uint64
 }
 
 absl::StatusOr<std::unique_ptr<SnapshotReader>> SnapshotReader::open(FileSystem* fs,
-                                                                     const std::string& path) {
+                                                                     const std::string& path,
+                                                                     uint64_t from) {
   const int fd = fs->open(path, O_RDONLY, 0);
   if (fd < 0) return file_error(fd, "open", path);
   std::unique_ptr<SnapshotReader> reader(new SnapshotReader(fs, path, fd));
+  reader->offset_ = from;
   ChunkKind kind = ChunkKind::kData;
   absl::Status status = reader->next(&kind);
   if (!status.ok()) return status;

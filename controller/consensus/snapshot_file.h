@@ -26,9 +26,11 @@ void remove_snapshots_below(FileSystem* fs, const std::string& directory, uint64
 // Reads a snapshot from its beginning to its end and checks all of it on the way.
 class SnapshotReader {
  public:
-  // Reads the header. DataLoss: the file is damaged; the message names it, without a way out.
+  // Reads the header. from: where in the file the snapshot begins. DataLoss: the file is damaged;
+  // the message names it, without a way out.
   static absl::StatusOr<std::unique_ptr<SnapshotReader>> open(FileSystem* fs,
-                                                              const std::string& path);
+                                                              const std::string& path,
+                                                              uint64_t from = 0);
   ~SnapshotReader();
   SnapshotReader(const SnapshotReader&) = delete;
   SnapshotReader& operator=(const SnapshotReader&) = delete;

@@ -146,7 +146,8 @@ TEST_F(ShortenedLogTest, WhatRemainsIsRead) {
     for (uint64_t i = 1; i <= 50; i++) append(store->get(), i);
     std::string items;
     append_term_vote_item(9, 2, &items);
-    append_instance_item(3, {5, 6}, &items);
+    append_instance_item(3, {{5, 6}, 0}, &items);
+    append_instance_item(4, {{7, 8}, 9}, &items);
     ASSERT_TRUE((*store)->append(items).ok());
     before = segments();
     ASSERT_TRUE((*store)->remove_through(40).ok());
@@ -159,7 +160,10 @@ TEST_F(ShortenedLogTest, WhatRemainsIsRead) {
   EXPECT_LE(contents.first_index, 41u);
   EXPECT_EQ(contents.first_index + contents.entries.size(), 51u);
   EXPECT_EQ(contents.term, 9u);
-  EXPECT_EQ(contents.instances.at(3).lo, 6u);
+  EXPECT_EQ(contents.instances.at(3).id.lo, 6u);
+  EXPECT_EQ(contents.instances.at(3).tag, 0u);
+  EXPECT_EQ(contents.instances.at(4).id.lo, 8u);
+  EXPECT_EQ(contents.instances.at(4).tag, 9u);
   append(store->get(), 51);
   ASSERT_TRUE((*store)->remove_through(1000).ok()) << "the segment in use stays";
   store->reset();

@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
-#include "controller/consensus/crc32c.h"
+#include "libxce/base/crc32c.h"
 
 namespace xce::consensus {
 namespace {

@@ -73,12 +73,51 @@ class FakePeer {
   net::FrameDecoder decoder_;
 };
 
+// What answers at the address of a member that does not run: says hello to whoever dials it.
+class FakeServer {
+ public:
+  FakeServer(TestCluster* cluster, NodeId id) : cluster_(cluster) {
+    cluster->node(id).kill();  // its port is ours
+    fd_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    const int on = 1;
+    ::setsockopt(fd_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_port = htons(cluster->node(id).port());
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(::bind(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+    EXPECT_EQ(::listen(fd_, 8), 0);
+  }
+  ~FakeServer() {
+    for (const int fd : taken_) ::close(fd);
+    ::close(fd_);
+  }
+  // Runs the loop until somebody has dialled and heard this.
+  void say(const Hello& hello) {
+    int fd = -1;
+    EXPECT_TRUE(cluster_->run_until([&] { return (fd = ::accept(fd_, nullptr, nullptr)) >= 0; }));
+    taken_.push_back(fd);
+    std::string frame;
+    append_hello_frame(hello, &frame);
+    EXPECT_EQ(::send(fd, frame.data(), frame.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(frame.size()));
+    cluster_->run_for(20);
+  }
+
+ private:
+  TestCluster* const cluster_;
+  int fd_ = -1;
+  std::vector<int> taken_;
+};
+
 class StrangerTest : public testing::Test {
  protected:
-  StrangerTest() : cluster_(3), node_(cluster_.node(1)) {
+  StrangerTest() : cluster_(3), node_(cluster_.node(1)), two_(&cluster_, 2) {
     cluster_.shared_options().election_timeout_ms = 60000;  // it must not stand while we talk
     EXPECT_TRUE(cluster_.start(1).ok());
   }
+  // Node 1 reaches node 2 at its address, and so knows its data directory.
+  void reach() { two_.say(hello(2)); }
   Hello hello(uint64_t id) {
     Hello out;
     out.node = id;
@@ -102,9 +141,33 @@ class StrangerTest : public testing::Test {
 
   TestCluster cluster_;
   TestNode& node_;
+  FakeServer two_;
 };
 
+// A node that is started first, with another one's id, must not become that one.
+TEST_F(StrangerTest, WhoComesFirstIsNotBelieved) {
+  Hello impostor = hello(2);
+  impostor.instance = {6, 6};
+  FakePeer peer(&cluster_, &node_);
+  peer.hello(impostor);
+  EXPECT_NE(peer.answer().find("has not been reached"), std::string::npos);
+  reach();
+  FakePeer again(&cluster_, &node_);
+  again.hello(impostor);
+  EXPECT_NE(again.answer().find("another data directory"), std::string::npos);
+  FakePeer two(&cluster_, &node_);
+  two.hello(hello(2));
+  EXPECT_EQ(two.answer(), "");
+  // It is known also after a restart.
+  node_.kill();
+  ASSERT_TRUE(cluster_.start(1).ok());
+  FakePeer later(&cluster_, &node_);
+  later.hello(impostor);
+  EXPECT_NE(later.answer().find("another data directory"), std::string::npos);
+}
+
 TEST_F(StrangerTest, OnlyMembersOfTheClusterAreLetIn) {
+  reach();
   Hello bad = hello(9);
   FakePeer outsider(&cluster_, &node_);
   outsider.hello(bad);
@@ -139,6 +202,7 @@ TEST_F(StrangerTest, NothingIsHeardBeforeHello) {
 }
 
 TEST_F(StrangerTest, GarbageEndsTheConnectionAndNothingElse) {
+  reach();
   for (const std::string& bytes :
        {std::string(64, 'x'), std::string("XCEF\x01\0\0\0\xff\xff\xff\x7f\0\0\0\0", 16)}) {
     FakePeer peer(&cluster_, &node_);
@@ -156,6 +220,7 @@ TEST_F(StrangerTest, GarbageEndsTheConnectionAndNothingElse) {
 }
 
 TEST_F(StrangerTest, AFloodOfSilentConnectionsKeepsNoPeerOut) {
+  reach();
   std::vector<std::unique_ptr<FakePeer>> peers;
   for (int i = 0; i < 40; i++) {
     peers.push_back(std::make_unique<FakePeer>(&cluster_, &node_));
@@ -172,10 +237,12 @@ TEST_F(StrangerTest, AChangeOfConfigurationWithinABatchIsTakenAtItsOwnIndex) {
   std::vector<std::string> addresses;
   std::vector<const char*> raw;
   const uint64_t ids[] = {1, 2};
-  for (const uint64_t id : ids) addresses.push_back("host" + std::to_string(id) + ":1");
+  for (const uint64_t id : ids)
+    addresses.push_back("127.0.0.1:" + std::to_string(cluster_.node(id).port()));
   for (const std::string& address : addresses) raw.push_back(address.c_str());
   size_t length = 0;
   void* const configuration = xce_core_encode_configuration(ids, raw.data(), 2, &length);
+  reach();
   const std::string command = pad_entry("command");
   const xce_core_entry entry = {2, XCE_ENTRY_COMMAND, command.data(), command.size()};
   const xce_core_entry change = {2, XCE_ENTRY_CHANGE, configuration, length};
@@ -201,6 +268,7 @@ TEST_F(StrangerTest, AChangeOfConfigurationWithinABatchIsTakenAtItsOwnIndex) {
 }
 
 TEST_F(StrangerTest, EntriesThatDoNotFitAreRefusedAndTheLogStays) {
+  reach();
   const std::string command = pad_entry("command");
   const xce_core_entry entry = {2, XCE_ENTRY_COMMAND, command.data(), command.size()};
   FakePeer peer(&cluster_, &node_);

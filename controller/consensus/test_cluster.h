@@ -224,9 +224,53 @@ class TestCluster {
   // Gives a node another file system, from its next start on.
   void use_file_system(NodeId id, FileSystem* fs) { file_systems_[id] = fs; }
 
+  // One more node, which is to join: to be started, then added.
+  TestNode& add_node() {
+    nodes_.push_back(std::make_unique<TestNode>(&loop_, nodes_.size() + 1));
+    return *nodes_.back();
+  }
+  // From its next start on a node has an empty data directory.
+  void lose_disk(NodeId id) { ++disks_[id]; }
+  // The wish, asked of whoever leads, until it is answered by one that may.
+  absl::Status change(const MemberChange& wish, uint64_t timeout_ms = 20000) {
+    absl::Status status = absl::UnavailableError("nobody leads");
+    bool asked = false, lost = false;
+    run_until(
+        [&] {
+          if (asked) return false;
+          if (!absl::IsUnavailable(status) && !absl::IsCancelled(status)) return true;
+          lost = lost || absl::IsCancelled(status);
+          TestNode* const first = leader();
+          if (first == nullptr) return false;
+          MemberChange again = wish;
+          again.resent = again.resent || lost;
+          asked = true;
+          first->consensus->change_members(again, [&](absl::Status s) {
+            status = std::move(s);
+            asked = false;
+          });
+          return false;
+        },
+        timeout_ms);
+    EXPECT_FALSE(asked) << "the change was not answered";
+    return asked ? absl::DeadlineExceededError("no answer") : status;
+  }
+  MemberChange add(NodeId id, uint16_t port = 0) {
+    return {MemberChange::kAdd, id, "127.0.0.1", port != 0 ? port : node(id).port()};
+  }
+  static MemberChange remove(NodeId id) { return {MemberChange::kRemove, id, "", 0}; }
+  static MemberChange replace(NodeId id) { return {MemberChange::kReplace, id, "", 0}; }
+
   Options options(NodeId id) const {
     Options out = options_;
-    out.data_dir = directory_.path() + "/node" + std::to_string(id);
+    const auto disk = disks_.find(id);
+    out.data_dir = directory_.path() + "/node" + std::to_string(id) +
+                   (disk != disks_.end() ? "-" + std::to_string(disk->second) : "");
+    if (id > options_.peers.size()) {
+      out.join = true;
+      out.advertise_host = "127.0.0.1";
+      out.advertise_port = nodes_[id - 1]->port();
+    }
     for (const auto& [ends, proxy] : links_)
       if (ends.first == id) out.dial[ends.second] = {"127.0.0.1", proxy->port()};
     const auto fs = file_systems_.find(id);
@@ -325,6 +369,7 @@ class TestCluster {
   std::vector<std::unique_ptr<TestNode>> nodes_;
   std::map<std::pair<NodeId, NodeId>, std::unique_ptr<TestProxy>> links_;
   std::map<NodeId, FileSystem*> file_systems_;
+  std::map<NodeId, int> disks_;
   std::map<NodeId, std::shared_ptr<net::TlsCredentials>> certificates_;
 };
 

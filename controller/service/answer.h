@@ -31,7 +31,8 @@ struct HelloBody {
   int64_t server_ms = 0;
   uint64_t scheduler_epoch = 0;
   bool host_known = false;
-  uint32_t lease_ms = 0;  // of a joined worker
+  std::vector<std::pair<std::string, uint16_t>> members;  // where the controllers are; of a primary
+  uint32_t lease_ms = 0;                                  // of a joined worker
 };
 struct JobPageBody {
   std::vector<Job> jobs;
@@ -61,6 +62,7 @@ struct NodeView {  // one controller, as the answering one sees it
   bool connected = false;
   uint64_t match_index = 0;
   int64_t last_contact_ms = -1;  // ago; -1: never
+  bool voter = true;             // false: it is joining
 };
 struct ClusterView {
   uint64_t node_id = 0;
@@ -76,14 +78,22 @@ struct ClusterView {
   uint32_t heartbeat_ms = 0, election_timeout_ms = 0;
   uint64_t cluster_id = 0;
 };
+struct BackupBody {  // a piece of a backup
+  uint64_t id = 0;
+  Index index = 0;
+  uint64_t total = 0;
+  uint64_t offset = 0;
+  std::string data;
+  uint32_t crc = 0;
+};
 struct ClusterConfBody {
   ClusterView view;
 };
 
-using Body =
-    std::variant<std::monostate, HelloBody, JobPageBody, std::vector<Host>, std::vector<Queue>,
-                 std::vector<User>, std::vector<Gres>, ClusterConfBody, ClusterView, LogChunk,
-                 JoinedBody, SubmittedBody, AffectedBody, std::vector<int32_t>, std::string>;
+using Body = std::variant<std::monostate, HelloBody, JobPageBody, std::vector<Host>,
+                          std::vector<Queue>, std::vector<User>, std::vector<Gres>, ClusterConfBody,
+                          ClusterView, LogChunk, JoinedBody, SubmittedBody, AffectedBody,
+                          std::vector<int32_t>, std::string, BackupBody>;
 
 struct Answer {
   ConnId conn = 0;

@@ -79,7 +79,7 @@ absl::Status Daemon::start() {
   gateway_.start();
   started_ = true;
   spdlog::info("xce_controller ready on {}:{} (node {} of {}, {} TLS)", options_.listen_host,
-               gateway_.port(), options_.consensus.self, options_.consensus.peers.size(),
+               gateway_.port(), options_.consensus.self, consensus_.members().all.size(),
                options_.tls ? "with" : "without");
   return absl::OkStatus();
 }
@@ -177,7 +177,7 @@ void Daemon::begin_stop() {
   }
   stopping_ = true;
   publish();
-  if (consensus_.role().role != consensus::Role::kLeader || options_.consensus.peers.size() < 2) {
+  if (consensus_.role().role != consensus::Role::kLeader || consensus_.members().voters() < 2) {
     drain();
     return;
   }

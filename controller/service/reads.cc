@@ -131,6 +131,7 @@ bool may_ask(Role role, Ask ask, std::string* why) {
     case Ask::kRunTask:
     case Ask::kMemberCtrl:
     case Ask::kBackup:
+    case Ask::kBackupRead:
       return only(role == Role::kUser || role == Role::kApiserver, "people and apiservers");
     case Ask::kJobCtrl: return only(role != Role::kWorker, "people, apiservers and schedulers");
     default: return true;

@@ -1,8 +1,12 @@
 #include "controller/service/real_replica.h"
 
+#include <chrono>
 #include <utility>
 
+#include "controller/consensus/backup_format.h"
 #include "spdlog/spdlog.h"
+#include "xce/config.h"
+#include "xce/errnox.h"
 
 namespace xce::service {
 
@@ -39,8 +43,89 @@ void RealReplica::transfer(uint64_t to, std::function<void(const std::string&)> 
   });
 }
 
+namespace {
+MembersChanged outcome_of(const absl::Status& status) {
+  MembersChanged out;
+  out.message = std::string(status.message());
+  switch (status.code()) {
+    case absl::StatusCode::kOk: out.kind = MembersChanged::kDone; break;
+    case absl::StatusCode::kUnavailable: out.kind = MembersChanged::kMoved; break;
+    case absl::StatusCode::kCancelled: out.kind = MembersChanged::kLost; break;
+    case absl::StatusCode::kNotFound: out.status = E_XCE_NOENT; break;
+    case absl::StatusCode::kAborted: out.status = E_XCE_BUSY; break;
+    case absl::StatusCode::kUnknown: out.status = E_XCE_OUTCOME_UNKNOWN; break;
+    default: out.status = E_XCE_INVALID;
+  }
+  return out;
+}
+}  // namespace
+
+void RealReplica::change_members(const MemberControl& wish, bool resent, Index birth,
+                                 std::function<void(const MembersChanged&)> done) {
+  const std::vector<consensus::Member>& members = consensus_->members().all;
+  if (wish.action == MemberControl::kAdd && members.size() == 1 && own_port_ != 0 &&
+      members.front().host == XCE_DEFAULT_HOST && members.front().port != own_port_) {
+    MembersChanged refused;
+    refused.status = E_XCE_INVALID;
+    refused.message =
+        "this controller was founded with --single, and others would look for it "
+        "at " XCE_DEFAULT_HOST ": start it again with --advertise HOST:PORT, then add others";
+    done(refused);
+    return;
+  }
+  consensus::MemberChange change;
+  change.action = wish.action == MemberControl::kAdd      ? consensus::MemberChange::kAdd
+                  : wish.action == MemberControl::kRemove ? consensus::MemberChange::kRemove
+                                                          : consensus::MemberChange::kReplace;
+  change.id = wish.node_id;
+  change.host = wish.host;
+  change.port = wish.port;
+  change.resent = resent;
+  change.birth = birth;
+  consensus_->change_members(
+      change, [done = std::move(done)](const absl::Status& status) { done(outcome_of(status)); });
+}
+
+namespace {
+// The backup's header, then the snapshot.
+class SnapshotBackup final : public BackupSource {
+ public:
+  SnapshotBackup(std::unique_ptr<consensus::SnapshotCopy> snapshot, uint64_t cluster)
+      : snapshot_(std::move(snapshot)) {
+    consensus::BackupHeader header;
+    header.cluster = cluster;
+    header.index = snapshot_->index();
+    header.time_ms = std::chrono::duration_cast<std::chrono::milliseconds>(
+                         std::chrono::system_clock::now().time_since_epoch())
+                         .count();
+    header.snapshot_bytes = snapshot_->bytes();
+    header_ = consensus::encode_backup_header(header);
+  }
+  Index index() const override { return snapshot_->index(); }
+  uint64_t total() const override { return header_.size() + snapshot_->bytes(); }
+  absl::StatusOr<std::string> read(uint64_t offset, size_t n) const override {
+    if (offset < header_.size()) return header_.substr(offset, n);
+    return snapshot_->read(offset - header_.size(), n);
+  }
+
+ private:
+  const std::unique_ptr<consensus::SnapshotCopy> snapshot_;
+  std::string header_;
+};
+}  // namespace
+
+void RealReplica::backup(BackupReady ready) {
+  consensus_->backup([this, ready = std::move(ready)](
+                         absl::StatusOr<std::unique_ptr<consensus::SnapshotCopy>> snapshot) {
+    if (!snapshot.ok())
+      ready(snapshot.status());
+    else
+      ready(std::make_unique<SnapshotBackup>(*std::move(snapshot), consensus_->cluster_id()));
+  });
+}
+
 bool RealReplica::address_of(uint64_t node, std::string* host, uint16_t* port) const {
-  const consensus::Peer* peer = consensus_->peer(node);
+  const consensus::Member* peer = consensus_->members().find(node);
   if (peer == nullptr) return false;
   *host = peer->host;
   *port = peer->port;
@@ -60,11 +145,16 @@ void RealReplica::describe(ClusterView* view) const {
   view->heartbeat_ms = static_cast<uint32_t>(options_->heartbeat_ms);
   view->election_timeout_ms = static_cast<uint32_t>(options_->election_timeout_ms);
   view->cluster_id = consensus_->cluster_id();
-  for (const consensus::Peer& peer : options_->peers) {
+  std::vector<consensus::Member> members = consensus_->members().all;
+  if (members.empty())  // it waits to be taken in
+    members.push_back(
+        {options_->self, options_->advertise_host, options_->advertise_port, 0, false});
+  for (const consensus::Member& peer : members) {
     NodeView node;
     node.id = peer.id;
     node.host = peer.host;
     node.port = peer.port;
+    node.voter = peer.voter;
     if (peer.id == options_->self) {
       node.connected = true;
       node.match_index = view->last_index;

@@ -27,6 +27,9 @@ class RealReplica : public Replica {
   void propose(std::string entry, std::function<void(const Proposed&)> done) override;
   void barrier(std::function<void(bool)> done) override { consensus_->barrier(std::move(done)); }
   void transfer(uint64_t to, std::function<void(const std::string&)> done) override;
+  void change_members(const MemberControl& wish, bool resent, Index birth,
+                      std::function<void(const MembersChanged&)> done) override;
+  void backup(BackupReady ready) override;
   void adopt_peer(int fd, std::string already_read, std::shared_ptr<net::TlsSession> tls) override {
     consensus_->adopt_peer(fd, std::move(already_read), std::move(tls));
   }

@@ -9,7 +9,9 @@
 #include <memory>
 #include <string>
 
+#include "absl/status/statusor.h"
 #include "controller/service/answer.h"
+#include "controller/service/request.h"
 #include "controller/service/telemetry.h"
 #include "libxce/model/types.h"
 
@@ -34,6 +36,29 @@ struct Proposed {
   uint64_t term = 0;
 };
 
+// What became of a wish to change the members.
+struct MembersChanged {
+  enum Kind : uint8_t {
+    kDone,
+    kRefused,  // `status` (an E_XCE_ value) and `message` say why; nothing was changed
+    kMoved,    // nothing was changed, and another node leads, or soon will: ask that one
+    kLost      // begun, and the role was lost: ask the new primary, as a request sent again
+  } kind = kRefused;
+  int32_t status = 0;
+  std::string message;
+};
+
+// A backup's bytes: the same ones however long they are read.
+class BackupSource {
+ public:
+  virtual ~BackupSource() = default;
+  virtual Index index() const = 0;     // everything up to here is in it
+  virtual uint64_t total() const = 0;  // bytes
+  // At most n bytes from offset on.
+  virtual absl::StatusOr<std::string> read(uint64_t offset, size_t n) const = 0;
+};
+using BackupReady = std::function<void(absl::StatusOr<std::unique_ptr<BackupSource>>)>;
+
 class Replica {
  public:
   virtual ~Replica() = default;
@@ -45,6 +70,12 @@ class Replica {
   virtual void barrier(std::function<void(bool)> done) = 0;
   // Hands leadership to a node (0: the best one). done(""): another node leads; else why not.
   virtual void transfer(uint64_t to, std::function<void(const std::string& failure)> done) = 0;
+  // Adds, removes or replaces a node. resent: it may have been asked for before; birth: what was
+  // applied when its asker began.
+  virtual void change_members(const MemberControl& wish, bool resent, Index birth,
+                              std::function<void(const MembersChanged&)> done) = 0;
+  // A backup of everything that is applied now.
+  virtual void backup(BackupReady ready) = 0;
   // Takes over the connection of another controller; owns fd.
   virtual void adopt_peer(int fd, std::string already_read,
                           std::shared_ptr<net::TlsSession> tls) = 0;

@@ -55,8 +55,9 @@ enum class Ask : uint16_t {
   kTick,
   kHostLost,
   kJobLogData,
+  kBackupRead,
 };
-inline constexpr int kAsks = 33;
+inline constexpr int kAsks = 34;
 const char* name_of(Ask ask);       // "jobSubmit", ...
 constexpr bool is_write(Ask ask) {  // becomes a command of the replicated log
   return (ask >= Ask::kJoin && ask <= Ask::kSetPendReason && ask != Ask::kRunTask) ||
@@ -98,6 +99,11 @@ struct Person {
   bool administrator = false;
 };
 
+struct BackupPosition {
+  uint64_t id = 0;
+  uint64_t offset = 0;
+};
+
 struct Request {
   ConnId conn = 0;
   uint64_t seq = 0;
@@ -113,7 +119,7 @@ struct Request {
   // Of writes an Op; of jobList and jobHist a JobFilter; of jobInfo and subscribe a number; of
   // resVal and schedAdmin a text.
   std::variant<std::monostate, Op, JobFilter, uint64_t, std::string, LogRequest, LogChunk,
-               MemberControl>
+               MemberControl, BackupPosition>
       what;
   std::shared_ptr<const Identity> who;
   std::shared_ptr<push::Flow> flow;

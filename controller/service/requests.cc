@@ -106,6 +106,15 @@ HelloBody Service::hello_body(const Request& request) const {
   body.applied = state_->applied();
   body.server_ms = clock_.wall_ms();
   body.scheduler_epoch = state_->scheduler().epoch;
+  if (serving()) {
+    ClusterView view;
+    replica_->describe(&view);
+    std::string host;
+    uint16_t port = 0;
+    for (const NodeView& node : view.nodes)
+      if (view.nodes.size() > 1 && replica_->address_of(node.id, &host, &port))
+        body.members.emplace_back(host, port);
+  }
   const auto conn = conns_.find(request.conn);
   body.joined = conn != conns_.end() && conn->second.joined && hub_.subscribed(request.conn);
   if (request.who->role == Role::kWorker) {
@@ -348,6 +357,7 @@ ClusterView Service::cluster_view() const {
       node.role = view.role;
     else
       node.role = node.id == role_.leader ? "leader" : node.connected ? "follower" : "unknown";
+    if (!node.voter && node.role != "unknown") node.role = "joining";
   }
   return view;
 }
@@ -360,37 +370,6 @@ void Service::cluster(const Request& request) {
   else
     reply.body = std::move(view);
   answer(std::move(reply));
-}
-
-void Service::transfer(const Request& request) {
-  const auto& member = std::get<MemberControl>(request.what);
-  if (member.action != MemberControl::kTransfer) {
-    answer_status(request, E_XCE_INVALID,
-                  absl::StrCat("changing the members is not supported by version ", kVersion));
-    return;
-  }
-  if (request.who->uid != 0 && request.who->uid != options_.operator_uid) {
-    answer_status(request, E_XCE_PERM,
-                  "only root and the user that runs the controller may hand over the primary role");
-    return;
-  }
-  std::string host;
-  uint16_t port = 0;
-  if (member.node_id != 0 && !replica_->address_of(member.node_id, &host, &port)) {
-    answer_status(request, E_XCE_NOENT, absl::StrCat("no node ", member.node_id));
-    return;
-  }
-  if (member.node_id == options_.node_id) {  // perhaps asked again after the connection was lost
-    answer(answer_to(request));
-    return;
-  }
-  spdlog::info("handing the primary role over, as asked by {}", request.who->user);
-  replica_->transfer(member.node_id, [this, request](const std::string& failure) {
-    if (failure.empty())
-      answer(answer_to(request));
-    else
-      answer_status(request, E_XCE_BUSY, failure + "; see 'xce cluster status'");
-  });
 }
 
 Telemetry Service::telemetry() const {

@@ -48,6 +48,7 @@ void Service::take(std::vector<Inbound> batch) {
 void Service::closed(ConnId conn) {
   hub_.remove(conn);
   conns_.erase(conn);
+  backups_.erase(conn);
 }
 
 void Service::take_request(Request request) {
@@ -96,9 +97,18 @@ void Service::serve(Request request) {
       answer(answer_to(request));
       return;
     case Ask::kJobLogData: worker_answered(request); return;
-    case Ask::kMemberCtrl: transfer(request); return;
-    case Ask::kRunTask:
+    case Ask::kMemberCtrl:
+      if (!may_operate(request)) return;
+      if (std::get<MemberControl>(request.what).action == MemberControl::kTransfer)
+        transfer(request);
+      else
+        change_members(request);
+      return;
     case Ask::kBackup:
+      if (may_operate(request)) begin_backup(request);
+      return;
+    case Ask::kBackupRead: read_backup(request); return;
+    case Ask::kRunTask:
       answer_status(request, E_XCE_INVALID,
                     absl::StrCat(name_of(request.ask), " is not supported by version ", kVersion));
       return;
@@ -271,6 +281,7 @@ void Service::tick() {
     late.cluster_id = replica_->cluster_id();
     answer(std::move(late));
   }
+  answer_late_changes(now_ms);
   if (!serving()) return;
   for (std::string& host : liveness_.lost(state_->hosts(), now_ms)) {
     spdlog::warn("host {} has not been heard of for {} ms", host, options_.host_grace_ms);

@@ -16,6 +16,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -120,7 +121,12 @@ class Service {
   void subscribe(const Request& request);
   ClusterView cluster_view() const;
   void cluster(const Request& request);
+  bool may_operate(const Request& request);
   void transfer(const Request& request);
+  void change_members(const Request& request);
+  void begin_backup(const Request& request);
+  void read_backup(const Request& request);
+  void answer_late_changes(uint64_t now_ms);
   void ask_worker(const Request& request);
   void worker_answered(const Request& request);
   void give_up_hosts(const std::vector<Event>& events);
@@ -137,6 +143,16 @@ class Service {
   Writes writes_;
   Liveness liveness_;
   LogQueries log_queries_;
+  // Who waits for a change of the members. Set to null when answered.
+  std::vector<std::shared_ptr<std::optional<Request>>> changes_;
+  struct Backup {  // being read on a connection, from its beginning to its end
+    uint64_t id = 0;
+    std::unique_ptr<BackupSource> source;
+    uint64_t offset = 0;
+    uint32_t crc = 0;  // of what was read
+  };
+  std::unordered_map<ConnId, Backup> backups_;
+  uint64_t next_backup_ = 1;
   RoleView role_;
   std::string disk_ = "ok";
   std::unordered_map<ConnId, Conn> conns_;  // that have said hello

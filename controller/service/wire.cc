@@ -16,6 +16,8 @@ using OpReader = wire::Op::Reader;
 
 static_assert(static_cast<int>(wire::Op::JOB_LOG_DATA) == static_cast<int>(Ask::kJobLogData),
               "Ask has Op's numbers");
+static_assert(static_cast<int>(wire::Op::BACKUP_READ) == static_cast<int>(Ask::kBackupRead),
+              "Ask has Op's numbers");
 static_assert(static_cast<int>(wire::Op::JOIN) == static_cast<int>(Ask::kJoin),
               "Ask has Op's numbers");
 static_assert(static_cast<int>(wire::Op::NOTIFY) == static_cast<int>(Ask::kNotify),
@@ -62,7 +64,7 @@ MemberControl read_member(wire::MemberCtrl::Reader from) {
 
 absl::Status read_what(OpReader op, size_t bytes, Decoded* out) {
   Request& request = out->request;
-  if (op.which() > wire::Op::JOB_LOG_DATA)
+  if (op.which() > wire::Op::BACKUP_READ)
     return absl::InvalidArgumentError(
         "this operation is newer than this controller; upgrade it or use another");
   request.ask = static_cast<Ask>(op.which());
@@ -79,6 +81,9 @@ absl::Status read_what(OpReader op, size_t bytes, Decoded* out) {
     case Ask::kSchedAdmin: request.what = text(op.getSchedAdmin()); break;
     case Ask::kJobLog: request.what = read_log_request(op.getJobLog()); break;
     case Ask::kJobLogData: request.what = read_chunk(op.getJobLogData()); break;
+    case Ask::kBackupRead:
+      request.what = BackupPosition{op.getBackupRead().getId(), op.getBackupRead().getOffset()};
+      break;
     case Ask::kMemberCtrl: request.what = read_member(op.getMemberCtrl()); break;
     case Ask::kSubscribe: request.what = uint64_t{op.getSubscribe().getFromRevision()}; break;
     case Ask::kJobSubmit:
@@ -122,6 +127,11 @@ struct BodyWriter {
     hello.setSchedulerEpoch(from.scheduler_epoch);
     hello.setVersion(kVersion);
     hello.setHostKnown(from.host_known);
+    auto members = hello.initMembers(static_cast<unsigned>(from.members.size()));
+    for (size_t i = 0; i < from.members.size(); ++i) {
+      members[static_cast<unsigned>(i)].setHost(from.members[i].first);
+      members[static_cast<unsigned>(i)].setPort(from.members[i].second);
+    }
     hello.setLeaseMs(from.lease_ms);
   }
   void operator()(const JobPageBody& from) {
@@ -218,6 +228,16 @@ struct BodyWriter {
     for (size_t i = 0; i < from.size(); ++i) items.set(i, from[i]);
   }
   void operator()(const std::string& from) { to.setText(from); }
+  void operator()(const BackupBody& from) {
+    auto part = to.initBackup();
+    part.setId(from.id);
+    part.setIndex(from.index);
+    part.setTotal(from.total);
+    part.setOffset(from.offset);
+    part.setData(
+        capnp::Data::Reader(reinterpret_cast<const uint8_t*>(from.data.data()), from.data.size()));
+    part.setCrc(from.crc);
+  }
 };
 
 std::string encode_reply(const Answer& answer) {

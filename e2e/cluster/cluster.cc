@@ -39,6 +39,7 @@ absl::StatusOr<std::unique_ptr<Cluster>> Cluster::start(const ClusterOptions& op
     uint16_t port = free_port();
     while (std::count(cluster->ports_.begin(), cluster->ports_.end(), port) > 0) port = free_port();
     cluster->ports_.push_back(port);
+    cluster->disks_.push_back(0);
     cluster->controllers_.push_back(std::make_unique<Process>());
   }
   for (int i = 0; i < options.workers; ++i)
@@ -111,12 +112,35 @@ void Cluster::stop() {
   kill_descendants();
 }
 
+int Cluster::add_controller() {
+  uint16_t port = free_port();
+  while (std::count(ports_.begin(), ports_.end(), port) > 0) port = free_port();
+  ports_.push_back(port);
+  disks_.push_back(0);
+  dials_.emplace_back();
+  controllers_.push_back(std::make_unique<Process>());
+  return controllers() - 1;
+}
+
+void Cluster::lose_disk(int node) { ++disks_[node]; }
+
+void Cluster::use_masters(std::vector<int> nodes) {
+  masters_ = std::move(nodes);
+  probe_.reset();
+}
+
+std::string Cluster::data_dir(int node) const {
+  return absl::StrCat(dir_, "/c", node + 1,
+                      disks_[node] > 0 ? absl::StrCat("-", disks_[node]) : "");
+}
+
 std::string Cluster::address(int node) const { return absl::StrCat("127.0.0.1:", ports_[node]); }
 std::string Cluster::api_address() const { return absl::StrCat("127.0.0.1:", api_port_); }
 
 std::string Cluster::masters() const {
   std::vector<std::string> out;
-  for (size_t i = 0; i < ports_.size(); ++i) out.push_back(absl::StrCat("127.0.0.1:", ports_[i]));
+  for (int i = 0; masters_.empty() && i < options_.controllers; ++i) out.push_back(address(i));
+  for (const int node : masters_) out.push_back(address(node));
   return absl::StrJoin(out, ",");
 }
 
@@ -151,18 +175,14 @@ absl::Status Cluster::start_controller(int node) {
   const std::string program = find_program("controller/xce_controller");
   if (program.empty()) return missing("controller/xce_controller");
   std::vector<std::string> peers;
-  for (size_t i = 0; i < ports_.size(); ++i)
-    peers.push_back(absl::StrCat(i + 1, "=127.0.0.1:", ports_[i]));
-  std::vector<std::string> argv = {program,
-                                   "--id",
-                                   absl::StrCat(node + 1),
-                                   "--listen",
-                                   address(node),
-                                   "--data-dir",
-                                   absl::StrCat(dir_, "/c", node + 1),
-                                   "--log-format",
-                                   "text"};
-  if (ports_.size() == 1) {
+  for (int i = 0; i < options_.controllers; ++i)
+    peers.push_back(absl::StrCat(i + 1, "=", address(i)));
+  std::vector<std::string> argv = {program,        "--id",         absl::StrCat(node + 1),
+                                   "--listen",     address(node),  "--data-dir",
+                                   data_dir(node), "--log-format", "text"};
+  if (node >= options_.controllers) {
+    argv.insert(argv.end(), {"--join", "--peers", absl::StrJoin(peers, ",")});
+  } else if (options_.controllers == 1) {
     argv.push_back("--single");
   } else {
     argv.insert(argv.end(), {"--peers", absl::StrJoin(peers, ",")});
@@ -171,8 +191,9 @@ absl::Status Cluster::start_controller(int node) {
   const std::vector<std::string> tls = tls_flags("controller", absl::StrCat(node + 1));
   argv.insert(argv.end(), tls.begin(), tls.end());
   argv.insert(argv.end(), options_.controller_args.begin(), options_.controller_args.end());
-  std::vector<std::string> env =
-      faults_.empty() ? std::vector<std::string>() : faults_[node]->environment();
+  std::vector<std::string> env = node >= static_cast<int>(faults_.size())
+                                     ? std::vector<std::string>()
+                                     : faults_[node]->environment();
   env.insert(env.end(), env_[node].begin(), env_[node].end());
   argv.insert(argv.begin(), launchers_[node].begin(), launchers_[node].end());
   return controllers_[node]->start(argv, absl::StrCat(dir_, "/logs/controller", node + 1, ".log"),

@@ -69,6 +69,13 @@ class Cluster {
   void set_environment(int node, std::vector<std::string> env) { env_[node] = std::move(env); }
   // A program with arguments that runs that controller from its next start on; empty: none does.
   void set_launcher(int node, std::vector<std::string> argv) { launchers_[node] = std::move(argv); }
+  // One more controller, not started yet: it is to join. Its 0-based number.
+  int add_controller();
+  // From its next start on a controller has an empty data directory.
+  void lose_disk(int node);
+  std::string data_dir(int node) const;
+  // Whom masters() names from now on (at most four); the founders, unless said.
+  void use_masters(std::vector<int> nodes);
   absl::Status start_worker(int i);
   absl::Status start_scheduler(int i);
   absl::Status start_apiserver();
@@ -89,6 +96,8 @@ class Cluster {
   ClusterOptions options_;
   std::string dir_;
   std::vector<uint16_t> ports_;
+  std::vector<int> disks_;    // of each controller: how many it has lost
+  std::vector<int> masters_;  // empty: the founders
   std::unique_ptr<Proxy> links_;
   std::vector<std::unique_ptr<SystemFaults>> faults_;
   std::vector<std::vector<std::string>> dials_;  // of each node: its --dial flags

@@ -75,6 +75,24 @@ TEST(Client, RedirectToANodeOutsideTheList) {
   EXPECT_EQ(client.list(), 0);
 }
 
+// The list that the program was started with names none that is still there: hello told who else
+// is.
+TEST(Client, AClusterThatHasMovedIsFoundAgain) {
+  MockMaster moved(serve);
+  Answer hello;
+  hello.members = {moved.port()};
+  auto founder = std::make_unique<MockMaster>(
+      [&](const Seen& s) { return s.which == Which::HELLO ? hello : Answer(); });
+  hello.members.push_back(founder->port());
+  Client client({founder->port()});
+  ASSERT_EQ(xcecli_start(client), 0) << error().message;
+  EXPECT_EQ(client.list(), 0);
+  EXPECT_EQ(moved.seen().size(), 0u);
+  founder.reset();
+  EXPECT_EQ(client.submit(), 0) << error().message;
+  EXPECT_EQ(moved.count(Which::JOB_SUBMIT), 1u);
+}
+
 TEST(Client, StandbyAnswerToARequestRotates) {
   MockMaster old_primary(
       [&](const Seen& s) { return s.which == Which::HELLO ? Answer() : status(E_XCE_STANDBY); });

@@ -90,6 +90,9 @@ class Context {
   const uint64_t* client_id() const { return client_id_; }
   const char* name() const { return config_.name; }
   void put_hello(wire::Hello::Builder hello) const;  // who this client says it is
+  // Remembers where else controllers are, as a primary's hello tells: the list that the caller gave
+  // may name none that is still there.
+  void learn(wire::HelloReply::Reader hello);
   bool forked() const;
 
  private:
@@ -129,6 +132,7 @@ class Context {
   int after_hello(Lock* lock, const FailoverConfig& config, Frame* frame, const Handshake& h,
                   const Target& target);
   int run_hook(Lock* lock);
+  void set_learned(const std::vector<Address>& members);
   bool note_certificate(const Target& target, bool rejected);
   Decision decide_shared(const FailoverConfig& config, CallState* call, const Outcome& outcome);
   void on_closed(uint64_t id, int error, int probed);
@@ -164,6 +168,8 @@ class Context {
   uint32_t rejected_ = 0;      // candidates with which certificates were not accepted, a bit each
   uint64_t passes_ = 0;        // passes without a primary, ever
   std::set<uint64_t> closed_;  // connections that ended since the repair began
+  std::vector<Address> learned_;  // controllers that are no candidates
+  size_t learned_turn_ = 0;
   uint64_t generation_ = 0;
   bool born_ = false;
   uint64_t birth_ = 0;

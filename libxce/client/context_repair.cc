@@ -1,4 +1,5 @@
 // The repair of a context's connection, which one thread does for all.
+#include <algorithm>
 #include <cerrno>
 
 #include "absl/strings/str_cat.h"
@@ -9,6 +10,7 @@ namespace xce::client {
 namespace {
 
 thread_local const Context* in_hook_of = nullptr;
+constexpr size_t kMaxLearned = 16;
 
 // What the failover decision and the context need of hello's reply.
 struct HelloAnswer {
@@ -17,7 +19,16 @@ struct HelloAnswer {
   uint64_t term = 0, cluster_id = 0, applied = 0;
   std::string host, message;
   uint16_t port = 0;
+  std::vector<Address> members;
 };
+
+std::vector<Address> members_of(wire::HelloReply::Reader hello) {
+  std::vector<Address> out;
+  for (const auto node : hello.getMembers())
+    if (node.getPort() != 0 && node.getHost().size() > 0 && out.size() < kMaxLearned)
+      out.push_back({node.getHost().cStr(), node.getPort()});
+  return out;
+}
 
 HelloAnswer read_hello(const Words& words) {
   HelloAnswer a;
@@ -32,7 +43,10 @@ HelloAnswer read_hello(const Words& words) {
     a.host = reply.getRedirectHost().cStr();
     a.port = reply.getRedirectPort();
     a.message = reply.getMessage().cStr();
-    if (reply.getBody().isHello()) a.applied = reply.getBody().getHello().getApplied();
+    if (reply.getBody().isHello()) {
+      a.applied = reply.getBody().getHello().getApplied();
+      a.members = members_of(reply.getBody().getHello());
+    }
     a.ok = true;
   } catch (const kj::Exception&) {
   }
@@ -42,6 +56,20 @@ HelloAnswer read_hello(const Words& words) {
 }  // namespace
 
 bool in_hook(const Context* context) { return in_hook_of == context; }
+
+void Context::learn(wire::HelloReply::Reader hello) {
+  const std::vector<Address> members = members_of(hello);
+  if (members.empty()) return;
+  Lock lock(mu_);
+  set_learned(members);
+}
+
+void Context::set_learned(const std::vector<Address>& members) {
+  learned_.clear();
+  for (const Address& each : members)
+    if (std::find(candidates_.begin(), candidates_.end(), each) == candidates_.end())
+      learned_.push_back(each);
+}
 
 // Gives the connection, repaired if need be; or why there is none.
 int Context::acquire(const FailoverConfig& config, Frame* frame, Link* link) {
@@ -73,10 +101,17 @@ int Context::acquire(const FailoverConfig& config, Frame* frame, Link* link) {
 // One attempt at a connection. 0 to look again (connected, or not yet), < 0 when the call is over.
 int Context::repair(Lock* lock, const FailoverConfig& config, Frame* frame) {
   std::vector<Target> targets = {failover_.target};
+  // Nobody of the whole list serves: the cluster may have moved to others. Every second try is
+  // theirs.
+  if (failover_.round > 0 && !learned_.empty() && ++learned_turn_ % 2 == 0) {
+    const Address& other = learned_[learned_turn_ / 2 % learned_.size()];
+    targets = {Target{-1, other.host, other.port}, failover_.target};
+  }
   for (const bool tried : {false, true})  // those that this pass has not tried come first
     for (int i = 0; i < config.candidates; ++i) {
       const Target t{i, "", 0};
-      if (!(t == failover_.target) && ((failover_.tried >> i & 1u) != 0) == tried)
+      if (std::find(targets.begin(), targets.end(), t) == targets.end() &&
+          ((failover_.tried >> i & 1u) != 0) == tried)
         targets.push_back(t);
     }
   std::vector<Address> addresses;
@@ -136,6 +171,7 @@ int Context::after_hello(Lock* lock, const FailoverConfig& config, Frame* frame,
   const uint64_t old_cluster = failover_.cluster_id;
   Decision d = decide_shared(config, &frame->call, o);
   if (d.action == Action::kProceed) {
+    if (!a.members.empty()) set_learned(a.members);
     if (old_cluster != 0 && a.cluster_id != 0 && a.cluster_id != old_cluster)
       queue_log(XCE_LOG_WARN, absl::StrCat(to_string(address_of(target)),
                                            " belongs to another cluster than before"));

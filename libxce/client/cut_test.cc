@@ -81,6 +81,14 @@ std::vector<Op> reads() {
          const int rc = xcecli_joblist(c, nullptr, &p);
          return page(rc, p, 1);
        }},
+      {"backup", Kind::kRead,
+       [](xcecli_ctx_t c) {
+         xce_backup_part_t* part = nullptr;
+         const int rc = xcecli_backup(c, 0, 0, &part);
+         const bool right = rc == 0 && part->id == 42;
+         xce_free_backup_part(part);
+         return expect(right, rc);
+       }},
       {"jobinfo", Kind::kRead,
        [](xcecli_ctx_t c) {
          xce_job_page_t* p = nullptr;

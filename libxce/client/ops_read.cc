@@ -152,7 +152,10 @@ int xcecli_hello(xcecli_ctx_t ctx, xce_hello_t* out) {
   if (ctx == nullptr) return -EINVAL;
   return read(
       ctx, [&](Op op) { ctx->put_hello(op.initHello()); },
-      [&](Reply r) { return accept_hello(r, out); });
+      [&](Reply r) {
+        if (r.getBody().isHello()) ctx->learn(r.getBody().getHello());
+        return accept_hello(r, out);
+      });
 }
 
 int xcecli_joblist(xcecli_ctx_t ctx, const xce_job_filter_t* filter, xce_job_page_t** out) {

@@ -48,6 +48,29 @@ class FakeReplica : public Replica {
   void transfer(uint64_t, std::function<void(const std::string&)> done) override {
     later([this, done] { done(transfer_failure); });
   }
+  MembersChanged members_changed;  // what becomes of a change
+  std::vector<MemberControl> wishes;
+  void change_members(const MemberControl& wish, bool, Index,
+                      std::function<void(const MembersChanged&)> done) override {
+    wishes.push_back(wish);
+    later([this, done] { done(members_changed); });
+  }
+  std::string backup_bytes = "backup";
+  void backup(BackupReady ready) override {
+    class Source final : public BackupSource {
+     public:
+      explicit Source(std::string bytes) : bytes_(std::move(bytes)) {}
+      Index index() const override { return 7; }
+      uint64_t total() const override { return bytes_.size(); }
+      absl::StatusOr<std::string> read(uint64_t offset, size_t n) const override {
+        return bytes_.substr(offset, n);
+      }
+
+     private:
+      const std::string bytes_;
+    };
+    later([this, ready] { ready(std::make_unique<Source>(backup_bytes)); });
+  }
   void adopt_peer(int fd, std::string already_read, std::shared_ptr<net::TlsSession>) override {
     ++adopted;
     adopted_bytes = std::move(already_read);

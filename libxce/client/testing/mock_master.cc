@@ -48,7 +48,16 @@ bool write_all(int fd, const std::string& bytes) {
 
 void fill_body(wire::Op::Which which, const Answer& a, wire::Body::Builder body) {
   switch (which) {
-    case wire::Op::HELLO: body.initHello().setApplied(a.applied); break;
+    case wire::Op::HELLO: {
+      auto hello = body.initHello();
+      hello.setApplied(a.applied);
+      auto members = hello.initMembers(static_cast<unsigned>(a.members.size()));
+      for (unsigned i = 0; i < members.size(); ++i) {
+        members[i].setHost("127.0.0.1");
+        members[i].setPort(a.members[i]);
+      }
+      break;
+    }
     case wire::Op::JOB_SUBMIT: {
       auto submitted = body.initSubmitted();
       submitted.setJobId(a.job_id);
@@ -85,6 +94,8 @@ void fill_body(wire::Op::Which which, const Answer& a, wire::Body::Builder body)
       break;
     }
     case wire::Op::JOB_LOG: body.initLog().setData(kj::StringPtr("mock").asBytes()); break;
+    case wire::Op::BACKUP:
+    case wire::Op::BACKUP_READ: body.initBackup().setId(a.job_id); break;
     case wire::Op::JOB_DISPATCH: body.initDispatched(a.dispatched); break;
     case wire::Op::SCHED_ADMIN: body.setText("mock"); break;
     case wire::Op::JOIN: body.initJoined().setRevision(a.applied); break;

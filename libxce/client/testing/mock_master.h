@@ -45,6 +45,7 @@ struct Answer {
   bool existing = false;
   std::string redirect_host;
   uint16_t redirect_port = 0;
+  std::vector<uint16_t> members;  // ports of all controllers, told in hello
 };
 
 class MockMaster {

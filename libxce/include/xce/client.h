@@ -161,6 +161,12 @@ XCE_API int xcecli_clusterstatus(xcecli_ctx_t ctx, xce_cluster_status_t** out);
 XCE_API int xcecli_joblog(xcecli_ctx_t ctx, uint64_t id, xce_stream_t stream, uint64_t offset,
                           uint32_t limit, xce_log_chunk_t** out);
 
+/* Begins a backup (id 0; the part has no data) or gives its next piece: id as told, offset where
+ * the last one ended. Pieces come in order and from the primary that began it; -E_XCE_STALE: that
+ * one is no longer asked, begin anew. For root and the user that runs the controllers. */
+XCE_API int xcecli_backup(xcecli_ctx_t ctx, uint64_t id, uint64_t offset, xce_backup_part_t** out);
+
+XCE_API void xce_free_backup_part(xce_backup_part_t* part);
 XCE_API void xce_free_job_page(xce_job_page_t* page);
 XCE_API void xce_free_hosts(xce_host_t* hosts, size_t n);
 XCE_API void xce_free_queues(xce_queue_t* queues, size_t n);
@@ -236,6 +242,13 @@ typedef enum {
   XCE_MEMBER_REPLACE,
   XCE_MEMBER_TRANSFER
 } xce_member_action_t;
+/* Adds, removes or replaces a controller, or hands the primary role over. host and port: where the
+ * one that is added or replaced is found; NULL and 0 for the others. Returns when that is done: for
+ * one that was added or replaced, when it has caught up and counts as a voter. Exactly once, though
+ * the log and no session remembers it: asked for again, it is found done or under way.
+ * -E_XCE_NOENT: no such controller; -E_XCE_INVALID: refused, last error says why; -E_XCE_BUSY:
+ * another change is under way, or this one goes on by itself beyond the call's deadline. For root
+ * and the user that runs the controllers. */
 XCE_API int xcecli_memberctrl(xcecli_ctx_t ctx, xce_member_action_t action, uint64_t node_id,
                               const char* host, uint16_t port);
 XCE_API int xcecli_subscribe(xcecli_ctx_t ctx, uint64_t from_revision);

@@ -213,7 +213,7 @@ typedef struct {
   uint64_t id;
   const char* host;
   uint16_t port;
-  const char* role; /* "leader", "follower", "candidate", "unknown" */
+  const char* role; /* "leader", "follower", "candidate", "joining", "unknown" */
   bool connected;
   uint64_t match_index;
   int64_t last_contact_ms; /* ago; -1: never */
@@ -234,6 +234,16 @@ typedef struct {
   const char* disk;      /* "ok", or what is wrong */
   const char* scheduler; /* the active one; "" when there is none */
 } xce_cluster_status_t;
+
+typedef struct {   /* of the bytes of a backup */
+  uint64_t id;     /* of the backup, for the next piece */
+  uint64_t index;  /* everything up to this log index is in it */
+  uint64_t total;  /* bytes of the backup */
+  uint64_t offset; /* of data */
+  uint8_t* data;
+  size_t len;
+  uint32_t crc; /* CRC32C of all bytes up to the end of data */
+} xce_backup_part_t;
 
 typedef struct { /* what hello tells */
   uint64_t node_id, applied, outbox_applied, scheduler_epoch, cluster_id, term;

@@ -1,4 +1,4 @@
-#include "controller/consensus/crc32c.h"
+#include "libxce/base/crc32c.h"
 
 #include <array>
 #include <cstring>
@@ -7,7 +7,7 @@
 #include <nmmintrin.h>
 #endif
 
-namespace xce::consensus {
+namespace xce {
 namespace {
 
 constexpr std::array<uint32_t, 256> make_table() {
@@ -56,4 +56,4 @@ uint32_t crc32c(uint32_t seed, std::string_view bytes) {
   return crc32c_by_table(seed, bytes);
 }
 
-}  // namespace xce::consensus
+}  // namespace xce

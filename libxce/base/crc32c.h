@@ -1,12 +1,12 @@
 // CRC32C (Castagnoli). PURE.
-#ifndef XCE_CONTROLLER_CONSENSUS_CRC32C_H_
-#define XCE_CONTROLLER_CONSENSUS_CRC32C_H_
+#ifndef XCE_LIBXCE_BASE_CRC32C_H_
+#define XCE_LIBXCE_BASE_CRC32C_H_
 
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
 
-namespace xce::consensus {
+namespace xce {
 
 // The CRC32C of `bytes`, going on from `seed` (the CRC of what came before, or 0). Uses the CPU's
 // instruction if any.
@@ -16,6 +16,6 @@ uint32_t crc32c(uint32_t seed, std::string_view bytes);
 // two.
 uint32_t crc32c_by_table(uint32_t seed, std::string_view bytes);
 
-}  // namespace xce::consensus
+}  // namespace xce
 
-#endif  // XCE_CONTROLLER_CONSENSUS_CRC32C_H_
+#endif  // XCE_LIBXCE_BASE_CRC32C_H_
