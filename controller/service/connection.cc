@@ -20,6 +20,7 @@ constexpr size_t kReadBuffer = 64 * 1024;
 // when there is nothing to acknowledge, by the kernel's probes.
 constexpr unsigned kUserTimeoutMs = 20000;
 constexpr unsigned kKeepAliveS = 10;
+constexpr int kKeepAliveAgainS = 5;
 // One buffer for all connections of the thread: what is read is taken in before the next read.
 thread_local char read_buffer[kReadBuffer];
 
@@ -39,8 +40,10 @@ int Connection::accept(uv_stream_t* server) {
   uv_tcp_nodelay(&tcp_, 1);
   uv_tcp_keepalive(&tcp_, 1, kKeepAliveS);
   uv_os_fd_t fd = -1;
-  if (uv_fileno(reinterpret_cast<uv_handle_t*>(&tcp_), &fd) == 0)
+  if (uv_fileno(reinterpret_cast<uv_handle_t*>(&tcp_), &fd) == 0) {
     (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &kUserTimeoutMs, sizeof kUserTimeoutMs);
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &kKeepAliveAgainS, sizeof kKeepAliveAgainS);
+  }
   sockaddr_storage storage;
   int length = sizeof storage;
   rc = uv_tcp_getpeername(&tcp_, reinterpret_cast<sockaddr*>(&storage), &length);

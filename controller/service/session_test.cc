@@ -217,6 +217,42 @@ TEST(Session, AnAddressHasAShareOfUsersAndDaemonsOfItGetInAllTheSame) {
   EXPECT_TRUE(adopted(&harness, 1));
 }
 
+// An operation id is its caller's own: two people may choose the same, and neither meets the
+// other's.
+TEST(Session, AnOperationIdIsItsCallersOwn) {
+  Harness harness;
+  const auto submit = [](TestClient* client, uint64_t hash) {
+    return client->call([&](Request r) {
+      r.setClientIdHi(7);
+      r.setClientIdLo(8);
+      r.setOpSeq(1);
+      r.setOpHash(hash);
+      auto spec = r.initOp().initJobSubmit();
+      spec.initArgs(1).set(0, "true");
+      spec.setCpus(1);
+    });
+  };
+  TestClient ann(harness.port()), bob(harness.port());
+  ASSERT_EQ(ann.hello(Role::kUser, "", "ann", 1000), 0);
+  ASSERT_EQ(bob.hello(Role::kUser, "", "bob", 1001), 0);
+  auto first = submit(&ann, 5);
+  ASSERT_NE(first, nullptr);
+  ASSERT_EQ(first->reply().getStatus(), 0) << first->reply().getMessage().cStr();
+  const uint64_t job = first->reply().getBody().getSubmitted().getJobId();
+  auto again = submit(&ann, 5);
+  EXPECT_EQ(again->reply().getBody().getSubmitted().getJobId(), job);
+  EXPECT_EQ(submit(&ann, 6)->reply().getStatus(), E_XCE_INVALID);
+  auto other = submit(&bob, 6);
+  ASSERT_EQ(other->reply().getStatus(), 0) << other->reply().getMessage().cStr();
+  EXPECT_NE(other->reply().getBody().getSubmitted().getJobId(), job);
+  auto join = ann.call([](Request r) {
+    r.setOpSeq(1);
+    r.setOpHash(5);
+    r.initOp().initJoin().setRole(wire::Role::USER);
+  });
+  EXPECT_EQ(join->reply().getStatus(), E_XCE_INVALID);
+}
+
 TEST(Session, PeersAreHandedOver) {
   Harness harness;
   TestClient peer(harness.port());

@@ -390,7 +390,7 @@ bool save_state(const state::State& state, const ByteSink& sink) {
 
 absl::StatusOr<std::unique_ptr<state::State>> load_state(const ByteSource& source) {
   Decoder decoder;
-  std::vector<capnp::word> words;
+  std::vector<uint64_t> words;
   std::string problem;
   for (bool more = true; more && problem.empty();) {
     uint64_t n = 0;
@@ -399,12 +399,13 @@ absl::StatusOr<std::unique_ptr<state::State>> load_state(const ByteSource& sourc
     if (n == 0 || n > kMaxRecordWords)
       return absl::DataLossError(absl::StrCat("a record of ", n, " words"));
     words.resize(n);
-    if (!read_fully(source, reinterpret_cast<char*>(words.data()), n * sizeof(capnp::word)))
+    if (!read_fully(source, reinterpret_cast<char*>(words.data()), n * sizeof(uint64_t)))
       return absl::DataLossError("the state is cut short");
     const auto thrown = kj::runCatchingExceptions([&] {
       try {
-        capnp::FlatArrayMessageReader reader(kj::arrayPtr(words.data(), words.size()),
-                                             wire::reader_options(n * sizeof(capnp::word)));
+        capnp::FlatArrayMessageReader reader(
+            kj::arrayPtr(reinterpret_cast<const capnp::word*>(words.data()), words.size()),
+            wire::reader_options(n * sizeof(uint64_t)));
         more = decoder.take(reader.getRoot<wire::StateRecord>());
       } catch (const wire::CodecError& error) {
         problem = error.what();
