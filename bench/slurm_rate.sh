@@ -8,14 +8,17 @@ if [ -z "${XCE_SLURM_DIR:-}" ]; then
   XCE_SLURM_DIR=$(mktemp -d "${TMPDIR:-/tmp}/slurm.XXXXXX")
   trap 'rm -rf "$XCE_SLURM_DIR"' EXIT
   export XCE_SLURM_DIR
-  unshare -n -m -u -p -f --mount-proc --kill-child --propagation private "$0" "$@"
+  unshare -n -m -u -p -f --mount-proc --kill-child --propagation private "$0" "$@" &
+  child=$!
+  trap 'kill -9 "$child"; exit 143' TERM INT
+  wait "$child"
   exit
 fi
 d=$XCE_SLURM_DIR
 cd "$d"
 ip link set lo up
 ip addr add 127.0.0.2/8 dev lo # with 127.0.0.1 alone, look-ups of addresses find nothing
-hostname n1
+hostname ctl1
 printf '127.0.0.1 localhost n1\n127.0.0.2 ctl1\n' >hosts
 mount --bind "$d/hosts" /etc/hosts
 mkdir state spool munge
@@ -59,7 +62,7 @@ touch cgroup.conf
 export SLURM_CONF=$d/slurm.conf
 until_true() { # COMMAND...: within 20 s
   for _ in $(seq 400); do
-    if "$@" >/dev/null 2>&1; then return 0; fi
+    if timeout 2 "$@" >/dev/null 2>&1; then return 0; fi
     sleep 0.05
   done
   echo "slurm_rate.sh: '$*' did not succeed within 20 s: $(tail -n 3 ctl.log munge/out)" >&2
