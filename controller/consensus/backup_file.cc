@@ -123,9 +123,11 @@ absl::Status found_with_state(
         if (fd < 0) return file_error(fd, "create", temporary);
         ChunkWriter writer(fs, fd, temporary);
         writer.chunk(ChunkKind::kHeader, encode_snapshot_meta(meta));
-        (void)save([&](std::string_view bytes) { return writer.data(bytes); });
-        const absl::Status status = writer.finish();
+        const bool saved = save([&](std::string_view bytes) { return writer.data(bytes); });
+        absl::Status status = writer.finish();
+        if (status.ok() && !saved) status = absl::AbortedError("the state could not be written");
         fs->close(fd);
+        if (!status.ok()) (void)fs->unlink(temporary);
         if (!status.ok()) return status;
         if (const int rv = fs->rename(temporary, path); rv < 0)
           return file_error(rv, "rename", temporary);

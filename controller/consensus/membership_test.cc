@@ -1,9 +1,11 @@
 // Whole nodes over real sockets: members come, go and are replaced, with primaries dying under it.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "controller/consensus/test_cluster.h"
 
@@ -126,6 +128,28 @@ TEST_F(MembershipTest, GrowsToFiveAndShrinksToThreeThePrimaryIncluded) {
   ASSERT_NE(cluster_->wait_for_leader(), nullptr);
   EXPECT_TRUE(all_agree(left));
   EXPECT_TRUE(cluster_->wait_until_equal());
+}
+
+TEST_F(MembershipTest, RestartsInEveryOrderWithOldPeers) {
+  start(3);
+  cluster_->add_node();
+  ASSERT_TRUE(cluster_->start(4).ok());
+  ASSERT_TRUE(cluster_->change(cluster_->add(4)).ok());
+  ASSERT_TRUE(cluster_->change(TestCluster::remove(1)).ok());
+  cluster_->node(1).kill();
+  std::vector<NodeId> order = {2, 3, 4};
+  do {
+    const std::string last = propose_some(1);
+    for (const NodeId id : order) cluster_->node(id).kill();
+    for (const NodeId id : order) {
+      ASSERT_TRUE(cluster_->start(id).ok());
+      cluster_->run_for(20);
+    }
+    TestNode* const leader = cluster_->wait_for_leader();
+    ASSERT_NE(leader, nullptr);
+    EXPECT_EQ(leader->entries().back(), last);
+    EXPECT_TRUE(all_agree({2, 3, 4}));
+  } while (std::next_permutation(order.begin(), order.end()));
 }
 
 TEST_F(MembershipTest, ANewNodeGetsTheSnapshotWhenTheLogIsGone) {

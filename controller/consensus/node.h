@@ -131,6 +131,7 @@ class Node final : private Transport::Events {
   Greeting check_newcomer(const Hello& hello, bool dialled);
   void remember_instance(const Member& member, const InstanceId& instance);
   MemberView member_view() const;
+  void hand_over_to_leave(int tries, std::function<void(absl::Status)> done);
   void begin_change(const MemberChange& wish, const MemberPlan& plan,
                     std::function<void(absl::Status)> done);
   void tend_members();

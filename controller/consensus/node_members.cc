@@ -20,6 +20,7 @@ namespace {
 constexpr uint64_t kProbeMs = 3000;    // for the new one to answer at its address
 constexpr uint64_t kDoubtfulMs = 500;  // for one that refuses us to think better of it
 constexpr size_t kMaxContacts = 16;
+constexpr int kHandOvers = 5;  // tries, before a primary that is to be removed gives up
 
 }  // namespace
 
@@ -239,16 +240,26 @@ void Node::change_members(const MemberChange& wish, std::function<void(absl::Sta
   }
   if (plan.next == MemberPlan::kRemove && wish.id == options_.self) {
     spdlog::info("consensus: this node is to be removed: handing leadership over first");
-    transfer(0, [done = std::move(done)](const absl::Status& status) {
-      done(status.ok() ? absl::UnavailableError("leadership was handed over")
-                       : absl::AbortedError(absl::StrCat(
-                             "the primary is to be removed and has to hand over first, but ",
-                             std::string(status.message()))));
-    });
+    hand_over_to_leave(kHandOvers, std::move(done));
     return;
   }
   if (change_) end_change(absl::AbortedError("it was given up for another change"));
   if (running()) begin_change(wish, plan, std::move(done));
+}
+
+// A standby that was just writing may not take over in time; then this node still leads.
+void Node::hand_over_to_leave(int tries, std::function<void(absl::Status)> done) {
+  transfer(0, [this, tries, done = std::move(done)](const absl::Status& status) {
+    if (absl::IsDeadlineExceeded(status) && tries > 1 && running()) {
+      hand_over_to_leave(tries - 1, done);
+    } else if (status.ok() || absl::IsUnavailable(status)) {
+      done(absl::UnavailableError("leadership was handed over"));
+    } else {
+      done(absl::AbortedError(
+          absl::StrCat("the primary is to be removed and has to hand over first, but ",
+                       std::string(status.message()))));
+    }
+  });
 }
 
 void Node::begin_change(const MemberChange& wish, const MemberPlan& plan,

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "controller/consensus/core.h"
+#include "controller/consensus/members.h"
 #include "controller/consensus/memory_log.h"
 #include "controller/consensus/peer_codec.h"
 #include "controller/consensus/test_cluster.h"
@@ -265,6 +266,47 @@ TEST_F(StrangerTest, AChangeOfConfigurationWithinABatchIsTakenAtItsOwnIndex) {
   node_.kill();
   ASSERT_TRUE(cluster_.start(1).ok());
   EXPECT_EQ(node_.consensus->last_index(), 8u);
+}
+
+// Two changes, none of them applied here yet, and the second one is cut off again: the first one
+// still counts. (A leader asks for one at a time, so it was committed.)
+TEST_F(StrangerTest, AChangeThatIsCutOffDoesNotTakeTheOneBeforeWithIt) {
+  reach();
+  Members alone, two;
+  alone.all = {{1, "127.0.0.1", node_.port(), 0, true}};
+  two.all = alone.all;
+  two.all.push_back({2, "127.0.0.1", cluster_.node(2).port(), 0, true});
+  const std::string first = encode_members(alone), second = encode_members(two);
+  const std::string command = pad_entry("command");
+  const auto change = [](const std::string& data) {
+    return xce_core_entry{2, XCE_ENTRY_CHANGE, data.data(), data.size()};
+  };
+  FakePeer peer(&cluster_, &node_);
+  peer.hello(hello(2));
+  ASSERT_EQ(peer.answer(), "");
+  std::vector<xce_core_entry> entries = {change(first)};
+  const auto send = [&](uint64_t term, uint64_t prev, uint64_t prev_term) {
+    xce_core_message message = append(term, prev, prev_term, entries);
+    message.leader_commit = 1;
+    peer.raft(message);
+    EXPECT_TRUE(cluster_.run_until([&] { return node_.consensus->last_index() == prev + 1; }));
+    cluster_.run_for(50);  // until it is on the disk
+  };
+  send(2, 1, 1);
+  entries = {change(second)};
+  send(2, 2, 2);
+  EXPECT_EQ(node_.consensus->members().all.size(), 2u);
+  entries = {{3, XCE_ENTRY_COMMAND, command.data(), command.size()}};
+  send(3, 2, 2);
+  EXPECT_EQ(node_.consensus->members().all.size(), 1u);
+  // The only voter needs nobody to lead.
+  xce_core_message stand{};
+  stand.type = XCE_MSG_TIMEOUT_NOW;
+  stand.term = 3;
+  stand.last_log_index = 3;
+  stand.last_log_term = 3;
+  peer.raft(stand);
+  EXPECT_TRUE(cluster_.run_until([&] { return node_.consensus->role().role == Role::kLeader; }));
 }
 
 TEST_F(StrangerTest, EntriesThatDoNotFitAreRefusedAndTheLogStays) {

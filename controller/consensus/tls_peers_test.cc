@@ -64,6 +64,26 @@ TEST_F(TlsPeers, ThreeNodesAgreeAndGoOnWithoutTheLeader) {
   EXPECT_EQ(cluster.node(old).entries().size(), 2u);
 }
 
+TEST_F(TlsPeers, ANewNodeIsTakenInWithItsOwnCertificateOnly) {
+  TestCluster cluster(3);
+  for (uint64_t id = 1; id <= 3; ++id)
+    cluster.use_certificate(id, certificate(xce::Role::kController, std::to_string(id)));
+  cluster.start_all();
+  ASSERT_NE(cluster.settle(), nullptr);
+  cluster.add_node();
+  cluster.use_certificate(4, certificate(xce::Role::kController, "5"));
+  ASSERT_TRUE(cluster.start(4).ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(cluster.change(cluster.add(4))));
+  EXPECT_EQ(cluster.leader()->consensus->members().all.size(), 3u);
+  cluster.node(4).kill();
+  cluster.use_certificate(4, certificate(xce::Role::kController, "4"));
+  ASSERT_TRUE(cluster.start(4).ok());
+  const absl::Status status = cluster.change(cluster.add(4));
+  EXPECT_TRUE(status.ok()) << status;
+  EXPECT_EQ(cluster.propose(*cluster.wait_for_leader(), "one").kind, Outcome::kApplied);
+  EXPECT_TRUE(cluster.wait_until_equal());
+}
+
 TEST_F(TlsPeers, ANodeWithAnothersCertificateIsKeptOut) {
   expect_kept_out(certificate(xce::Role::kController, "2"));
 }
