@@ -133,6 +133,21 @@ absl::StatusOr<int> run_hostctrl(const Context& context, xce_host_action_t actio
   return kOk;
 }
 
+absl::StatusOr<int> run_host_remove(const Context& context, const std::string& host, bool lost) {
+  auto session = Session::open(context.connection);
+  if (!session.ok()) return session.status();
+  const auto rc = (*session)->call(absl::StrCat("cannot remove ", host), [&](xcecli_ctx_t ctx) {
+    return xcecli_hostctrl(ctx, lost ? XCE_HOST_REMOVE_LOST : XCE_HOST_REMOVE, host.c_str(),
+                           nullptr);
+  });
+  if (!rc.ok()) return rc.status();
+  if (context.json)
+    print_json(Json{{"hosts", {host}}});
+  else
+    print(absl::StrCat("Removed ", host, lost ? ": its jobs are given up\n" : "\n"));
+  return kOk;
+}
+
 std::string status_text(const xce_cluster_status_t& s, int64_t now_ms) {
   std::string out;
   const bool colour = use_colour();
@@ -299,6 +314,25 @@ void register_cluster(Registry* registry) {
   undrain.run = [back](const Context& c) {
     return run_hostctrl(c, XCE_HOST_RESUME, back->hosts, "");
   };
+
+  Command& host = registry->add("host", "a host's place in the cluster", "  xce host remove n1");
+  host.app->require_subcommand(1);
+  struct RemoveOptions {
+    std::string host;
+    bool lost = false;
+  };
+  auto gone = std::make_shared<RemoveOptions>();
+  Command& remove = registry->add("remove", "forget a host, and free its name for another worker",
+                                  "  xce host remove n1          a host that runs nothing\n"
+                                  "  xce host remove n1 --lost   one that does not answer: its "
+                                  "jobs end as LOST, or are requeued "
+                                  "if they asked for it",
+                                  host.app);
+  remove.app->add_option("HOST", gone->host, "the host")->required();
+  remove.app->add_flag(
+      "--lost", gone->lost,
+      "it is lost for good, and so are its jobs: make sure that it is switched off");
+  remove.run = [gone](const Context& c) { return run_host_remove(c, gone->host, gone->lost); };
 
   Command& cluster = registry->add("cluster", "the controllers", "  xce cluster status");
   cluster.app->require_subcommand(1);

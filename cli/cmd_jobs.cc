@@ -297,7 +297,8 @@ std::string sheet_of(const xce_job_t& job, int64_t now_ms) {
     absl::StrAppend(&state, " (being suspended)");
   sheet.line("State", state);
   sheet.line(is_ended(job) ? "Outcome" : "Why", why(job));
-  if (is_ended(job) && job.start_ms != 0)
+  // Nobody knows how a lost job ended.
+  if (is_ended(job) && job.start_ms != 0 && job.state != XCE_JOB_LOST)
     sheet.line("Exit code", exit_code_words(job.exit_code, job.exit_signal));
   if (job.array_id != 0) {
     sheet.line("Array", absl::StrCat("task ", job.array_index, " of array ", job.array_id, " (job ",

@@ -99,6 +99,10 @@ int main(int argc, char** argv) {
   app.add_flag("--restore-pending", restore.keep_pending,
                "With --restore: jobs that waited go on waiting instead of being held; only where "
                "none can have run since the backup");
+  app.add_option("--lease-ms", flags.lease_ms,
+                 "Jobs with --requeue end after so long without a word between their host and the "
+                 "primary, and are then started elsewhere; 0: they wait for their host")
+      ->capture_default_str();
   app.add_option("--port-file", flags.port_file, "File that gets the port number once it listens");
   app.add_option("--log-level", log_level, "trace, debug, info, warn, error or off")
       ->capture_default_str();

@@ -236,7 +236,11 @@ absl::StatusOr<service::DaemonOptions> make_options(const Flags& flags) {
   out.consensus.snapshot_trailing = flags.snapshot_trailing;
   out.consensus.election_timeout_ms = flags.election_timeout_ms;
   out.service.node_id = out.consensus.self;
+  if (flags.lease_ms != 0 && (flags.lease_ms < 2000 || flags.lease_ms > 86400000))
+    return InvalidArgumentError(
+        StrCat("--lease-ms ", flags.lease_ms, " is neither 0 (no requeue) nor in 2000..86400000"));
   out.service.host_grace_ms = flags.host_grace_ms;
+  out.service.lease_ms = flags.lease_ms;
   out.port_file = flags.port_file;
   return out;
 }

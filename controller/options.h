@@ -26,6 +26,7 @@ struct Flags {
   int heartbeat_ms = 30;
   int election_timeout_ms = 300;
   uint64_t host_grace_ms = 10000;
+  uint32_t lease_ms = 30000;
   uint64_t snapshot_log_bytes = uint64_t{64} << 20;
   uint64_t snapshot_trailing = 8192;
   std::string metrics_listen;  // "host:port"; empty: none

@@ -119,7 +119,9 @@ HelloBody Service::hello_body(const Request& request) const {
   body.joined = conn != conns_.end() && conn->second.joined && hub_.subscribed(request.conn);
   if (request.who->role == Role::kWorker) {
     body.outbox_applied = state_->outbox_applied(request.who->name);
-    body.host_known = state_->hosts().count(request.who->name) > 0;
+    const auto host = state_->hosts().find(request.who->name);
+    body.host_known = host != state_->hosts().end();
+    if (body.joined && body.host_known) body.lease_ms = host->second.lease_ms;
   }
   return body;
 }
@@ -145,6 +147,8 @@ void Service::joined(ConnId id) {
   const auto conn = conns_.find(id);
   if (conn == conns_.end()) return;  // it is gone meanwhile
   conn->second.joined = true;
+  if (conn->second.who->role == Role::kWorker)
+    liveness_.heard(conn->second.who->name, clock_.monotonic_us() / 1000);
   hub_.join(id, conn->second.who->role, conn->second.who->name, conn->second.flow);
   spdlog::info("{} {} joined", name_of(conn->second.who->role), conn->second.who->name);
 }
@@ -188,6 +192,7 @@ void Service::write(Request request) {
     }
     if (join->role == Role::kWorker) {
       join->host.name = request.who->name;
+      join->lease_ms = options_.lease_ms;
       if (const std::string& name = join->host.name; std::any_of(
               name.begin(), name.end(), [](unsigned char c) { return c < ' ' || c == 0x7f; })) {
         answer_status(request, E_XCE_INVALID,

@@ -83,8 +83,9 @@ void Service::serve(Request request) {
   if (request.who->role == Role::kWorker && request.ask != Ask::kNop) {
     const uint64_t now_ms = clock_.monotonic_us() / 1000;
     conns_[request.conn].heard_ms = now_ms;
-    // A namesake's signs of life must not keep up a host whose own worker is gone.
-    if (rival_of(request) == 0) liveness_.heard(request.who->name, now_ms);
+    // Only who has joined speaks for the host: a namesake that is refused must not keep it up.
+    if (conns_[request.conn].joined && hub_.subscribed(request.conn))
+      liveness_.heard(request.who->name, now_ms);
   }
   switch (request.ask) {
     case Ask::kNop: answer(answer_to(request)); return;
@@ -286,6 +287,13 @@ void Service::tick() {
   for (std::string& host : liveness_.lost(state_->hosts(), now_ms)) {
     spdlog::warn("host {} has not been heard of for {} ms", host, options_.host_grace_ms);
     propose_own(HostLost{std::move(host)});
+  }
+  for (std::string& host : liveness_.gone(state_->hosts(), now_ms)) {
+    spdlog::warn(
+        "host {} was silent for longer than its lease: its jobs with requeue start "
+        "elsewhere",
+        host);
+    propose_own(HostControl{HostAction::kGiveUp, std::move(host), ""});
   }
   watch_scheduler(now_ms);
   if (now_ms - last_tick_ms_ >= options_.tick_ms) {

@@ -37,7 +37,10 @@ namespace xce::service {
 struct ServiceOptions {
   uint64_t node_id = 1;
   uint64_t host_grace_ms = 10000;  // a host unheard of for so long is given up
-  uint64_t log_query_ms = 5000;    // a worker's time to answer for a job's output
+  // A job with requeue may run so long after a hello of its host's worker, is then ended there and
+  // started elsewhere kFenceMs later; 0: such jobs wait for their host, as others do.
+  uint32_t lease_ms = 30000;
+  uint64_t log_query_ms = 5000;  // a worker's time to answer for a job's output
   uint64_t scheduler_grace_ms =
       1500;  // the active scheduler may be away for so long before the others hear of it
   uint64_t tick_ms = 60000;        // an entry that lets time pass, while there are sessions

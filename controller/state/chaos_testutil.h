@@ -140,17 +140,24 @@ class Chaos {
       join.host.cpus = 2 + upto(6);
       join.host.memory_mb = 200 + upto(200);
       if (one_in(2)) join.host.gres = {{"gpu", 2}};
+      if (one_in(4)) join.host.fault = "disk full";
+      join.host.worker_id = one_in(9) ? 8 : 7;
+      join.lease_ms = one_in(4) ? 0 : 1000 + upto(1000);
       command.who = a_daemon(Role::kWorker, name);
       command.op = join;
     } else if (one_in(3)) {
       command.who = controller();
-      command.op = HostLost{name};
+      if (one_in(3))
+        command.op = HostControl{HostAction::kGiveUp, name, ""};
+      else
+        command.op = HostLost{name};
     } else if (one_in(4)) {
       command.who = a_daemon(Role::kWorker, name);
       command.op = UpdateResvals{{{"gpu", static_cast<uint32_t>(upto(3))}}};
     } else {
       command.who = root();
-      command.op = HostControl{static_cast<HostAction>(one_in(3) ? 2 : upto(2)), name, "work"};
+      command.op =
+          HostControl{static_cast<HostAction>(one_in(3) ? 2 + upto(2) : upto(2)), name, "work"};
     }
   }
   void queue_or_time(Command& command) {

@@ -41,7 +41,7 @@ struct Wish {
 bool all_hosts_unreachable(const Turn& turn, const Job& job) {
   return std::all_of(job.allocs.begin(), job.allocs.end(), [&](const Alloc& alloc) {
     const Host* host = turn.tables.hosts.find(alloc.host);
-    return host == nullptr || host->state == HostState::kUnreachable;
+    return host == nullptr || host->state >= HostState::kUnreachable;
   });
 }
 

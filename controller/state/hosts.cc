@@ -11,6 +11,8 @@
 namespace xce::state {
 namespace {
 
+constexpr size_t kMaxReasonBytes = 1024;
+
 void change(std::vector<Gres>& gres, const std::vector<Gres>& by, int sign) {
   for (const Gres& item : by) {
     auto it =
@@ -26,6 +28,29 @@ std::string no_news(const std::string& host) {
   return absl::StrCat("host ", host, " is unreachable: waiting for news of the job");
 }
 
+bool lost_sight_of(const Host& host) { return host.state >= HostState::kUnreachable; }
+
+// An operator's wish to drain goes before the worker's own word that it can start nothing.
+void settle_state(Host& host) {
+  if (!host.drained) host.drain_reason = host.attrs.fault;
+  if (lost_sight_of(host)) return;
+  host.state = host.drained || !host.attrs.fault.empty() ? HostState::kDrained : HostState::kUp;
+}
+
+// Gives up the jobs that hold something on a host that does not answer. Those that ask for it wait
+// again; the others end as LOST if `all`, else they stay.
+void give_up_jobs(Turn& turn, const std::string& host, bool all) {
+  const IdSet& held = turn.tables.jobs.of_host(host);
+  const std::vector<JobId> ids(held.begin(), held.end());
+  for (const JobId id : ids) {
+    Job* job = turn.tables.jobs.find(id);
+    if (!has_hosts(job->state)) continue;
+    // A job of many hosts runs, and has its lease, on its first one.
+    if (!all && (!job->spec.requeue || job->allocs.front().host != host)) continue;
+    lose_job(turn, *job, turn.now_ms, absl::StrCat("host ", host, " was lost"));
+  }
+}
+
 // Tells the host's jobs that it is lost, or takes that back.
 void mark_jobs(Turn& turn, const std::string& host, bool lost) {
   const std::string reason = no_news(host);
@@ -38,8 +63,9 @@ void mark_jobs(Turn& turn, const std::string& host, bool lost) {
 }
 
 void bring_up(Turn& turn, Host& host) {
-  const bool was_lost = host.state == HostState::kUnreachable;
-  host.state = host.drained ? HostState::kDrained : HostState::kUp;
+  const bool was_lost = lost_sight_of(host);
+  host.state = HostState::kUp;
+  settle_state(host);
   if (was_lost) mark_jobs(turn, host.attrs.name, /*lost=*/false);
   turn.touch(host);
 }
@@ -171,8 +197,22 @@ Result join_host(Turn& turn, const Join& join) {
   if (Result r = check_gres(join.host.gres); r.status) return r;
   HostTable& hosts = turn.tables.hosts;
   Host* host = hosts.find(name);
+  if (host && host->attrs.worker_id != 0 && host->attrs.worker_id != join.host.worker_id) {
+    return refuse(
+        E_XCE_PERM,
+        absl::StrCat("the name '", name, "' belongs to another worker, of another data directory: ",
+                     "give this one another --name; or, if that one is gone for good or its data ",
+                     "directory was removed, free the name with 'xce host remove ", name,
+                     lost_sight_of(*host) && host->running_jobs ? " --lost'" : "'"));
+  }
   if (!host) host = &hosts.add(join.host);
   host->attrs = join.host;
+  host->attrs.fault.resize(std::min<size_t>(host->attrs.fault.size(), kMaxReasonBytes));
+  // A lease that was given may not be counted shorter than it is; one without end neither.
+  if (host->running_jobs == 0)
+    host->lease_ms = join.lease_ms;
+  else if (host->lease_ms != 0)
+    host->lease_ms = join.lease_ms == 0 ? 0 : std::max(host->lease_ms, join.lease_ms);
   hosts.note_size(*host);
   host->instance = join.instance;
   host->joined_ms = turn.now_ms;
@@ -184,11 +224,12 @@ Result join_host(Turn& turn, const Join& join) {
 }
 
 void hear_from(Turn& turn, Host& host) {
-  if (host.state == HostState::kUnreachable) bring_up(turn, host);
+  if (lost_sight_of(host)) bring_up(turn, host);
 }
 
 Result control_host(Turn& turn, const Command& command, const HostControl& control) {
-  if (!is_privileged(command.who))
+  if (!is_privileged(command.who) ||
+      (control.action == HostAction::kGiveUp && command.who.role != Role::kController))
     return refuse(E_XCE_PERM, "only an administrator may change hosts: ask root");
   Host* host = turn.tables.hosts.find(control.name);
   if (!host)
@@ -197,23 +238,44 @@ Result control_host(Turn& turn, const Command& command, const HostControl& contr
   switch (control.action) {
     case HostAction::kDrain:
       host->drained = true;
-      host->drain_reason = control.reason.substr(0, 1024);
-      if (host->state == HostState::kUp) host->state = HostState::kDrained;
+      host->drain_reason = control.reason.substr(0, kMaxReasonBytes);
+      settle_state(*host);
       break;
     case HostAction::kResume:
       host->drained = false;
-      host->drain_reason.clear();
-      if (host->state == HostState::kDrained) host->state = HostState::kUp;
+      settle_state(*host);
       break;
     case HostAction::kRemove:
       if (host->running_jobs) {
-        return refuse(E_XCE_BUSY,
-                      absl::StrCat("host '", control.name, "' still runs ", host->running_jobs,
-                                   " jobs: drain it, wait for them or kill them, then remove it"));
+        return refuse(
+            E_XCE_BUSY,
+            absl::StrCat("host '", control.name, "' still runs ", host->running_jobs, " jobs: ",
+                         lost_sight_of(*host)
+                             ? "if it is lost for good, remove it as lost (--lost)"
+                             : "drain it, wait for them or kill them, then remove it"));
       }
       turn.hosts_removed.insert(control.name);
       turn.tables.hosts.remove(control.name);
       return {};
+    case HostAction::kRemoveLost:
+      if (!lost_sight_of(*host)) {
+        return refuse(
+            E_XCE_BUSY,
+            absl::StrCat("host '", control.name, "' is not lost, it is ", name_of(host->state),
+                         ": drain it and remove it once its jobs have ended"));
+      }
+      give_up_jobs(turn, control.name, /*all=*/true);
+      turn.hosts.erase(control.name);
+      turn.hosts_removed.insert(control.name);
+      turn.tables.hosts.remove(control.name);
+      return {};
+    case HostAction::kGiveUp:
+      if (host->state != HostState::kUnreachable) return {};  // it was heard of meanwhile
+      host->state = HostState::kGone;
+      // A worker that knows no leases would not have ended its jobs.
+      if (host->lease_ms != 0 && host->attrs.worker_id != 0)
+        give_up_jobs(turn, control.name, /*all=*/false);
+      break;
     default: return refuse(E_XCE_INVALID, "no such action on a host: drain, resume or remove it");
   }
   turn.touch(*host);
@@ -240,7 +302,7 @@ Result lose_host(Turn& turn, const Command& command, const HostLost& lost) {
     return refuse(E_XCE_PERM, "only the primary tells that a host is lost");
   Host* host = turn.tables.hosts.find(lost.name);
   if (!host) return refuse(E_XCE_NOENT, absl::StrCat("there is no host '", lost.name, "'"));
-  if (host->state == HostState::kUnreachable) return {};
+  if (lost_sight_of(*host)) return {};
   host->state = HostState::kUnreachable;
   turn.touch(*host);
   mark_jobs(turn, lost.name, /*lost=*/true);

@@ -1,6 +1,17 @@
 // Hosts: joining, capacity, draining, loss. PURE.
-// What a host has in use is the sum of the allocations of the jobs that hold it; allocate() and
-// release() keep it so.
+//
+//   UP           its worker is heard of
+//   DRAINED      the same, but no job starts there: an operator wants it so, or its worker says
+//   that
+//                it cannot (HostAttrs::fault)
+//   UNREACHABLE  silent for the grace time: its jobs may well go on
+//   GONE         silent for so long that the leases of its jobs with requeue have run out: they are
+//                started elsewhere. The others still count as running: only their host, when it
+//                comes back, or an operator (kill, host remove --lost) can tell.
+//
+// A host's name belongs to the worker that joined with it first (HostAttrs::worker_id), until the
+// host is removed. What a host has in use is the sum of the allocations of the jobs that hold it;
+// allocate() and release() keep it so.
 #ifndef XCE_CONTROLLER_STATE_HOSTS_H_
 #define XCE_CONTROLLER_STATE_HOSTS_H_
 

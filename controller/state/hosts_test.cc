@@ -76,6 +76,173 @@ TEST(Host, KillEndsTheJobsOfAHostThatIsGone) {
   EXPECT_EQ(c.state.check_invariants().size(), 0u);
 }
 
+// A job that asks to be requeued, dispatched to a host n1 that gives leases.
+JobId leased(Cluster& c) {
+  JobSpec wish = a_job();
+  wish.requeue = true;
+  c.lease_ms = 5000;
+  if (!c.state.scheduler().epoch) c.join_scheduler("s", 1);
+  if (!c.state.hosts().count("n1")) c.join_host("n1", 4, 1000, 1, {}, 7);
+  const JobId id = c.run(alice(), wish).job;
+  c.dispatch(c.plan(id, {"n1"}));
+  return id;
+}
+const HostControl kGiveUp{HostAction::kGiveUp, "n1", ""};
+
+TEST(Host, GoneWhenItsLeasesHaveRunOutGivesBackTheJobsThatAskForIt) {
+  Cluster c;
+  const JobId id = leased(c), other = c.running();
+  EXPECT_EQ(c.says(root(), kGiveUp), "PERM: ") << "the primary's own";
+  EXPECT_EQ(c.says(controller(), kGiveUp), "ok: ") << "it is not lost";
+  c.run(controller(), HostLost{"n1"});
+  EXPECT_EQ(c.says(controller(), kGiveUp), "ok: host n1 GONE 1/4, job 1 PENDING");
+  EXPECT_EQ(c.job(id).reason, "requeued: host n1 was lost");
+  EXPECT_EQ(c.job(other).state, JobState::kRunning) << "it did not ask: it waits for its host";
+  EXPECT_EQ(c.says(controller(), kGiveUp), "ok: ") << "once";
+  EXPECT_EQ(c.says(controller(), HostLost{"n1"}), "ok: ");
+  // Elsewhere it is another attempt; what the lost host still says of the old one is of no effect.
+  c.join_host("n2", 4);
+  c.dispatch(c.plan(id, {"n2"}));
+  EXPECT_EQ(c.job(id).attempt, 2u);
+  EXPECT_EQ(c.join_host("n1", 4, 1000, 2, {}, 7), "ok: host n1 UP 1/4, job 2 RUNNING @n1");
+  Report late = c.report("n1", NotifyKind::kFinish, id);
+  late.attempt = 1;
+  c.notify("n1", {late}, 2);
+  EXPECT_EQ(c.job(id).state, JobState::kStarting);
+}
+
+TEST(Host, WithoutLeasesNothingIsRequeued) {
+  Cluster c;
+  const JobId id = leased(c);
+  c.lease_ms = 0;
+  c.join_host("n1", 4, 1000, 2, {}, 7);  // jobs that hold it may now run for ever
+  c.lease_ms = 5000;
+  c.join_host("n1", 4, 1000, 3, {}, 7);  // which cannot be taken back while they run
+  EXPECT_EQ(c.state.hosts().at("n1").lease_ms, 0u);
+  c.run(controller(), HostLost{"n1"});
+  c.run(controller(), kGiveUp);
+  EXPECT_EQ(c.job(id).state, JobState::kStarting);
+}
+
+TEST(Host, ALeaseThatWasGivenIsNotCountedShorter) {
+  Cluster c;
+  const JobId id = leased(c);
+  c.lease_ms = 2000;
+  c.join_host("n1", 4, 1000, 2, {}, 7);
+  EXPECT_EQ(c.state.hosts().at("n1").lease_ms, 5000u);
+  c.control(alice(), JobAction::kKill, {id});
+  c.notify("n1", {c.report("n1", NotifyKind::kFinish, id)}, 2);
+  c.join_host("n1", 4, 1000, 3, {}, 7);
+  EXPECT_EQ(c.state.hosts().at("n1").lease_ms, 2000u);
+}
+
+TEST(Host, AKilledJobOfAHostThatIsGoneIsNotRequeued) {
+  Cluster c;
+  const JobId id = leased(c);
+  c.control(alice(), JobAction::kKill, {id});
+  c.run(controller(), HostLost{"n1"});
+  c.run(controller(), kGiveUp);
+  EXPECT_EQ(c.job(id).state, JobState::kKilled);
+}
+
+TEST(Host, ALostOneIsRemovedWithItsJobs) {
+  Cluster c;
+  const JobId id = leased(c), other = c.running();
+  const HostControl remove{HostAction::kRemoveLost, "n1", ""};
+  EXPECT_EQ(c.says(alice(), remove), "PERM: ");
+  EXPECT_EQ(c.says(root(), remove), "BUSY: ") << "it is up";
+  c.run(controller(), HostLost{"n1"});
+  EXPECT_EQ(c.says(root(), HostControl{HostAction::kRemove, "n1", ""}), "BUSY: ");
+  EXPECT_NE(c.message().find("--lost"), std::string::npos);
+  c.run(root(), remove);
+  EXPECT_EQ(c.job(other).state, JobState::kLost);
+  EXPECT_EQ(c.job(id).state, JobState::kPending);
+  EXPECT_EQ(c.state.hosts().count("n1"), 0u);
+  EXPECT_EQ(c.says(root(), remove), "NOENT: ");
+}
+
+TEST(Host, ItsNameBelongsToTheWorkerThatJoinedFirst) {
+  Cluster c;
+  c.join_host("n1", 4, 1000, 1, {}, 7);
+  EXPECT_EQ(c.join_host("n1", 4, 1000, 2, {}, 8), "PERM: ");
+  EXPECT_NE(c.message().find("xce host remove n1'"), std::string::npos) << c.message();
+  EXPECT_EQ(c.join_host("n1", 4, 1000, 2), "PERM: ") << "one without an id neither";
+  EXPECT_EQ(c.join_host("n1", 4, 1000, 3, {}, 7), "ok: host n1 UP 0/4");
+  c.running();
+  c.run(controller(), HostLost{"n1"});
+  EXPECT_EQ(c.join_host("n1", 4, 1000, 2, {}, 8), "PERM: ") << "silence frees no name";
+  EXPECT_NE(c.message().find("xce host remove n1 --lost"), std::string::npos) << c.message();
+  c.run(root(), HostControl{HostAction::kRemoveLost, "n1", ""});
+  EXPECT_EQ(c.join_host("n1", 4, 1000, 2, {}, 8), "ok: host n1 UP 0/4");
+}
+
+TEST(Host, AFaultDrainsItUntilItsWorkerTakesItBack) {
+  Cluster c;
+  EXPECT_EQ(c.join_host("n1", 4, 1000, 1, {}, 7, "disk full"), "ok: host n1 DRAINED 0/4");
+  EXPECT_EQ(c.state.hosts().at("n1").drain_reason, "disk full");
+  c.join_scheduler("s", 1);
+  c.run(alice(), a_job());
+  EXPECT_EQ(c.dispatch(c.plan(1, {"n1"})), "STALE: ");
+  c.run(root(), HostControl{HostAction::kDrain, "n1", "new disk"});
+  EXPECT_EQ(c.state.hosts().at("n1").drain_reason, "new disk");
+  EXPECT_EQ(c.says(root(), HostControl{HostAction::kResume, "n1", ""}), "ok: host n1 DRAINED 0/4");
+  EXPECT_EQ(c.state.hosts().at("n1").drain_reason, "disk full");
+  EXPECT_EQ(c.join_host("n1", 4, 1000, 1, {}, 7), "ok: host n1 UP 0/4");
+  EXPECT_EQ(c.state.hosts().at("n1").drain_reason, "");
+  EXPECT_EQ(c.dispatch(c.plan(1, {"n1"})), "ok: host n1 UP 1/4, job 1 STARTING @n1");
+}
+
+TEST(Reports, AJobThatItsHostEndedForWantOfALeaseWaitsAgain) {
+  Cluster c;
+  const JobId id = leased(c);
+  c.notify("n1", {c.report("n1", NotifyKind::kStart, id)});
+  Report fenced = c.report("n1", NotifyKind::kFinish, id);
+  fenced.outcome = JobState::kLost;
+  fenced.message = "no lease";
+  c.notify("n1", {fenced});
+  EXPECT_EQ(c.job(id).state, JobState::kPending);
+  EXPECT_EQ(c.job(id).reason, "requeued: no lease");
+}
+
+TEST(Reports, AJobThatIsLostAgainAndAgainIsGivenUp) {
+  Cluster c;
+  const JobId id = leased(c);
+  for (int round = 1; c.job(id).state != JobState::kLost; ++round) {
+    ASSERT_LE(round, 10);
+    if (round > 1) c.dispatch(c.plan(id, {"n1"}));
+    c.notify("n1", {c.report("n1", NotifyKind::kStart, id)});
+    Report lost = c.report("n1", NotifyKind::kFinish, id);
+    lost.outcome = JobState::kLost;
+    c.notify("n1", {lost});
+  }
+  EXPECT_EQ(c.job(id).starts, 10u);
+  EXPECT_NE(c.job(id).reason.find("10 times"), std::string::npos) << c.job(id).reason;
+}
+
+TEST(Reports, AJobGivenBackKeepsItsPlaceAndDoesNotCount) {
+  Cluster c;
+  c.join_scheduler("s", 1);
+  c.join_host("n1", 4);
+  c.run(alice(), a_job());
+  const int64_t eligible_ms = c.job(1).eligible_ms;
+  c.time_ms += 5000;
+  c.dispatch(c.plan(1, {"n1"}));
+  Report back = c.report("n1", NotifyKind::kFail, 1);
+  back.outcome = JobState::kPending;
+  back.message = "host n1 cannot start jobs: disk full";
+  EXPECT_EQ(c.notify("n1", {back}), "ok: host n1 UP 0/4, job 1 PENDING, outbox n1 1");
+  EXPECT_EQ(c.job(1).reason, back.message);
+  EXPECT_EQ(c.job(1).eligible_ms, eligible_ms);
+  EXPECT_EQ(c.state.stats().finished, 0u);
+  // One that is to be killed has come to its end.
+  c.dispatch(c.plan(1, {"n1"}));
+  c.control(alice(), JobAction::kKill, {1});
+  back = c.report("n1", NotifyKind::kFail, 1);
+  back.outcome = JobState::kPending;
+  c.notify("n1", {back});
+  EXPECT_EQ(c.job(1).state, JobState::kKilled);
+}
+
 TEST(Host, MayComeBackSmallerThanWhatItHolds) {
   Cluster c;
   c.running();

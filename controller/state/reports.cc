@@ -27,7 +27,12 @@ void started(Turn& turn, Job& job, const Report& report) {
 }
 
 void ended(Turn& turn, Job& job, const Report& report) {
-  JobState outcome = report.outcome;
+  // The host could not start it, through no fault of the job's.
+  const bool never_started = report.kind == NotifyKind::kFail &&
+                             report.outcome == JobState::kPending &&
+                             job.state == JobState::kStarting;
+  if (never_started && job.desired != Desired::kKill) return give_back(turn, job, report.message);
+  JobState outcome = never_started ? JobState::kKilled : report.outcome;
   const bool failed = report.kind == NotifyKind::kFail;
   if (!is_ended(outcome) || (failed && outcome == JobState::kCompleted)) {
     outcome = failed || report.exit_code != 0 || report.exit_signal != 0 ? JobState::kFailed
@@ -39,8 +44,9 @@ void ended(Turn& turn, Job& job, const Report& report) {
   if (!report.stdout_file.empty()) job.stdout_file = report.stdout_file;
   if (!report.stderr_file.empty()) job.stderr_file = report.stderr_file;
   turn.tables.jobs.add_cpu(job, report.usage.cpu_ms);
-  end_job(turn, job, outcome, time_of(turn, report, std::max(job.submit_ms, job.start_ms)),
-          report.message);
+  const int64_t end_ms = time_of(turn, report, std::max(job.submit_ms, job.start_ms));
+  if (outcome == JobState::kLost) return lose_job(turn, job, end_ms, report.message);
+  end_job(turn, job, outcome, end_ms, report.message);
   if (turn.tables.requeue_wanted.erase(job.id)) wait_again(turn, job, "requeued");
 }
 

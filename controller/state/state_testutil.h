@@ -119,9 +119,13 @@ class Cluster {
   }
 
   std::string join_host(const std::string& name, uint32_t cpus, uint64_t memory_mb = 1000,
-                        uint64_t instance = 1, std::vector<Gres> gres = {}) {
+                        uint64_t instance = 1, std::vector<Gres> gres = {}, uint64_t worker_id = 0,
+                        const std::string& fault = "") {
     Join join;
     join.role = Role::kWorker;
+    join.lease_ms = lease_ms;
+    join.host.worker_id = worker_id;
+    join.host.fault = fault;
     join.host.name = name;
     join.host.cpus = cpus;
     join.host.memory_mb = memory_mb;
@@ -199,6 +203,7 @@ class Cluster {
   State state;
   Index index = 0;
   int64_t time_ms = 1000000;
+  uint32_t lease_ms = 0;  // of the hosts that join
   Applied applied;
 };
 

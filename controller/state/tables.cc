@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+
 namespace xce::state {
 
 Result refuse(int status, std::string message) {
@@ -56,6 +58,26 @@ void end_job(Turn& turn, Job& job, JobState outcome, int64_t end_ms, std::string
   turn.tables.jobs.set_end(job, end_ms);
   job.reason = std::move(reason);
   turn.touch(job);
+}
+
+void lose_job(Turn& turn, Job& job, int64_t end_ms, const std::string& reason) {
+  const bool wanted = turn.tables.requeue_wanted.erase(job.id) != 0;  // by a person
+  const bool killed = job.desired == Desired::kKill && !wanted;
+  const bool again = !killed && (wanted || job.spec.requeue);
+  const bool too_often = again && !wanted && job.starts >= kMaxLostStarts;
+  end_job(turn, job, killed ? JobState::kKilled : JobState::kLost, end_ms,
+          too_often ? absl::StrCat(reason, "; not requeued: it was started ", job.starts,
+                                   " times already")
+                    : reason);
+  if (again && !too_often) wait_again(turn, job, absl::StrCat("requeued: ", reason));
+}
+
+void give_back(Turn& turn, Job& job, std::string reason) {
+  const int64_t eligible_ms = job.eligible_ms;
+  turn.tables.requeue_wanted.erase(job.id);
+  release_hosts(turn, job);
+  wait_again(turn, job, std::move(reason));
+  job.eligible_ms = eligible_ms;  // it keeps its place
 }
 
 void wait_again(Turn& turn, Job& job, std::string reason) {

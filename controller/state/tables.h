@@ -18,6 +18,7 @@ namespace xce::state {
 
 inline constexpr size_t kMaxEndedJobs = 100000;     // kept; those that ended first are removed
 inline constexpr size_t kMaxWaitingJobs = 2000000;  // more submissions are refused
+inline constexpr uint32_t kMaxLostStarts = 10;      // a job that was lost so often is not requeued
 
 struct Tables {
   std::map<std::string, Queue> queues;
@@ -76,6 +77,11 @@ void release_hosts(Turn& turn, Job& job);  // gives back what it holds; the reco
 void end_job(Turn& turn, Job& job, JobState outcome, int64_t end_ms, std::string reason);
 void wait_again(Turn& turn, Job& job,
                 std::string reason);  // ended -> PENDING, a new attempt to come
+// The job's attempt is no more, and nobody knows what became of it: LOST, or PENDING for jobs that
+// are requeued (they asked for it, or a person has), or KILLED when that was wanted.
+void lose_job(Turn& turn, Job& job, int64_t end_ms, const std::string& reason);
+// A job that was dispatched and not started waits again, as if it had never been dispatched.
+void give_back(Turn& turn, Job& job, std::string reason);
 
 }  // namespace xce::state
 
