@@ -23,13 +23,14 @@
 
 #include "libxce/base/log.h"
 #include "worker/agent/connector.h"
+#include "worker/agent/identity.h"
 #include "worker/agent/log_reader.h"
 #include "worker/agent/outbox.h"
 #include "worker/agent/reporter.h"
 #include "worker/agent/supervisor.h"
 #include "worker/agent/xce_link.h"
 #include "worker/options.h"
-#include "worker/shepherd/memory_cgroup.h"
+#include "worker/shepherd/job_cgroup.h"
 #include "worker/shepherd/process_tree.h"
 
 namespace xce::worker {
@@ -94,8 +95,9 @@ bool lock_data_dir(const std::string& dir) {
   return true;  // fd stays open
 }
 
-HostAttrs host_attrs(const Options& options) {
+HostAttrs host_attrs(const Options& options, uint64_t worker) {
   HostAttrs host;
+  host.worker_id = worker;
   host.name = options.name;
   host.version = "0.1.0";
   host.address = own_host_name();
@@ -145,10 +147,15 @@ int run(Options options) {
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   signal(SIGPIPE, SIG_IGN);
   signal(SIGXFSZ, SIG_IGN);  // a write over a size limit is an error to report, not a reason to die
-  if (geteuid() == 0)
+  // An identity that nobody has proven never becomes a uid: docs/security.md.
+  const bool as_users = geteuid() == 0 && !options.tls_cert.empty();
+  if (as_users)
+    spdlog::info("running as root with TLS: each job runs as the user who submitted it");
+  else if (geteuid() == 0)
     spdlog::warn(
-        "running as root: until users are authenticated, every job runs as root, whoever submitted "
-        "it");
+        "running as root without TLS: who submitted a job is only what its client says, so every "
+        "job runs as root; give --tls-ca, --tls-cert and --tls-key to run each as its user, or run "
+        "this worker as another user");
 
   xce_set_log_callback(&forward_libxce_log, nullptr);
   auto link = XceLink::create({options.peers, options.name, options.call_deadline_ms,
@@ -162,11 +169,28 @@ int run(Options options) {
     spdlog::error("{}", std::string(outbox.status().message()));
     return 1;
   }
-  const std::string cgroup = find_memory_cgroup(options.cgroup);
-  if (cgroup.empty())
-    spdlog::info("no control group can be made here: memory limits are not enforced");
-  Supervisor supervisor({options.data_dir, options.name, absolute(options.shepherd), cgroup},
-                        outbox->get());
+  const auto worker = worker_id(options.data_dir, options.worker_id);
+  if (!worker.ok()) {
+    spdlog::error("{}", std::string(worker.status().message()));
+    return 1;
+  }
+  JobSettings settings;
+  settings.cgroups = find_job_cgroups(options.cgroup);
+  settings.limit_cpus = options.limit_cpus;
+  settings.max_processes = options.max_processes;
+  settings.run_as_users = as_users;
+  if (settings.cgroups.empty())
+    spdlog::info(
+        "no control group can be made here: memory and processes of jobs are limited by looking "
+        "twice a second{}",
+        options.limit_cpus ? ", processors not at all" : "");
+  Supervisor::Options for_supervisor;
+  for_supervisor.data_dir = options.data_dir;
+  for_supervisor.host = options.name;
+  for_supervisor.shepherd_binary = absolute(options.shepherd);
+  for_supervisor.jobs = settings;
+  for_supervisor.health.min_free_mb = options.min_free_mb;
+  Supervisor supervisor(for_supervisor, outbox->get());
   const absl::Status started = supervisor.start();
   if (!started.ok()) {
     spdlog::error("{}", std::string(started.message()));
@@ -176,12 +200,17 @@ int run(Options options) {
   std::random_device random;
   const uint64_t instance = (uint64_t{random()} << 32) | random();
   std::atomic<int> exit_status{0};
-  LogReader logs(link->get(), &supervisor);
-  Connector connector({host_attrs(options), instance, options.hello_interval_ms,
-                       options.exit_if_unreachable, options.data_dir + "/cluster_id"},
-                      link->get(), &supervisor, &logs);
+  LogReader logs(link->get(), &supervisor, as_users);
+  Connector::Options for_connector;
+  for_connector.host = host_attrs(options, *worker);
+  for_connector.instance = instance;
+  for_connector.hello_interval_ms = options.hello_interval_ms;
+  for_connector.exit_if_unreachable = options.exit_if_unreachable;
+  for_connector.cluster_id_file = options.data_dir + "/cluster_id";
+  Connector connector(for_connector, link->get(), &supervisor, &logs);
   Reporter reporter({instance}, link->get(), outbox->get(), &connector);
   supervisor.set_reports_handler([&] { reporter.wake(); });
+  supervisor.set_fault_handler([&] { connector.kick(); });
   connector.set_handlers([&] { reporter.rejoined(); },
                          [&] {
                            exit_status = 1;

@@ -19,9 +19,10 @@ namespace {
 constexpr char kVersion[] = "xcecd 0.1.0";
 constexpr char kAbout[] =
     "The XCE worker: runs jobs on this host.\n"
-    "Jobs run as the user who runs this worker, whoever submitted them, as long as users are not "
-    "authenticated; each has a small "
-    "shepherd process, so that jobs go on while the worker is stopped, killed or upgraded. SIGTERM "
+    "Run by root and with TLS, it runs each job as the user who submitted it; otherwise all run as "
+    "the user who runs this worker, since without TLS nobody knows who submitted them. Each has a "
+    "small shepherd process, so that jobs go on while the worker is stopped, killed or upgraded. "
+    "SIGTERM "
     "stops the worker, not the jobs.";
 
 }  // namespace
@@ -69,8 +70,8 @@ std::string foreign_entry(const std::vector<std::string>& entries) {
   };
   std::string foreign;
   for (const std::string& entry : entries) {
-    if (is_one_of(entry, {"cluster_id", "jobs", "outbox"})) return "";
-    if (!is_one_of(entry, {"lock", "lost+found", "events", "spare"})) foreign = entry;
+    if (is_one_of(entry, {"cluster_id", "jobs", "outbox", "worker_id"})) return "";
+    if (!is_one_of(entry, {"lock", "lost+found", "events", "spare", "lease"})) foreign = entry;
   }
   return foreign;
 }
@@ -124,7 +125,20 @@ ParsedOptions parse_options(int argc, char** argv) {
   app.add_option("--shepherd", o.shepherd, "path of xce_shepherd; default: beside this program");
   app.add_option(
       "--cgroup", o.cgroup,
-      "a control group directory in which to make memory groups; default: found by itself (v1)");
+      "a control group directory in which to make groups for jobs; default: found by itself");
+  app.add_flag("--limit-cpus", o.limit_cpus,
+               "hold each job to the processors that it asked for (needs control groups)");
+  app.add_option("--max-processes", o.max_processes,
+                 "processes that a job may have at once; 0: any")
+      ->capture_default_str();
+  app.add_option("--min-free-mb", o.min_free_mb,
+                 "with less room in the data directory, in MiB, the host drains itself")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--worker-id", o.worker_id,
+                 "what this worker is known by, when its data directory does not outlive a restart "
+                 "of the machine: its serial number, for example")
+      ->envname("XCE_WORKER_ID");
   app.add_option("--log-level", o.log_level, "trace, debug, info, warn, error or off")
       ->capture_default_str();
   app.add_option("--log-format", o.log_format,

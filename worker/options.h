@@ -15,8 +15,12 @@ struct Options {
   std::string peers;
   std::string name;
   std::string data_dir = "/var/lib/xce/worker";
-  std::string shepherd;  // path of xce_shepherd
-  std::string cgroup;    // an operator's parent for memory groups
+  std::string shepherd;   // path of xce_shepherd
+  std::string cgroup;     // an operator's parent for the jobs' control groups
+  std::string worker_id;  // stands for the data directory's own number
+  bool limit_cpus = false;
+  uint32_t max_processes = 0;
+  uint64_t min_free_mb = 32;
   std::string log_level = "info";
   std::string log_format = "auto";
   std::string tls_ca, tls_cert, tls_key;

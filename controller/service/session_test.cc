@@ -2,9 +2,11 @@
 // pushed to whom.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstring>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "controller/service/testing/fake_replica.h"
@@ -430,6 +432,53 @@ TEST(Session, AMessageThatUnfoldsToTooMuchIsRefused) {
   }
   EXPECT_EQ(client.submit("well")->reply().getStatus(), 0);
   harness.on_loop([&] { EXPECT_EQ(harness.replica().proposals, 1u); });
+}
+
+// ---- workers: leases and signs of life
+
+uint32_t lease_in_hello(TestClient* worker, const std::string& host) {
+  auto answer = worker->call([&](Request r) {
+    auto hello = r.initOp().initHello();
+    hello.setRole(wire::Role::WORKER);
+    hello.setName(host);
+    hello.setUser("ann");
+    hello.setUid(1000);
+  });
+  return answer == nullptr ? 0 : answer->reply().getBody().getHello().getLeaseMs();
+}
+
+TEST(WorkerSession, ALeaseIsGivenToWhoHasJoinedOnly) {
+  ServiceOptions options;
+  options.lease_ms = 4321;
+  Harness harness(options);
+  TestClient worker(harness.port()), namesake(harness.port());
+  ASSERT_EQ(worker.hello(Role::kWorker, "h1"), 0);
+  EXPECT_EQ(lease_in_hello(&worker, "h1"), 0u);
+  ASSERT_EQ(worker.join(Role::kWorker)->reply().getStatus(), 0);
+  EXPECT_EQ(lease_in_hello(&worker, "h1"), 4321u);
+  ASSERT_EQ(namesake.hello(Role::kWorker, "h1"), 0);
+  EXPECT_EQ(lease_in_hello(&namesake, "h1"), 0u);
+}
+
+TEST(WorkerSession, HellosOfWhoHasNotJoinedDoNotKeepAHostUp) {
+  ServiceOptions options;
+  options.host_grace_ms = 600;
+  Harness harness(options);
+  TestClient namesake(harness.port());
+  ASSERT_EQ(namesake.hello(Role::kWorker, "h1"), 0);
+  {
+    TestClient worker(harness.port());
+    ASSERT_EQ(worker.hello(Role::kWorker, "h1"), 0);
+    ASSERT_EQ(worker.join(Role::kWorker)->reply().getStatus(), 0);
+  }
+  bool unreachable = false;
+  for (int i = 0; i < 500 && !unreachable; ++i) {
+    lease_in_hello(&namesake, "h1");
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    harness.on_loop(
+        [&] { unreachable = harness.state().hosts().at("h1").state == HostState::kUnreachable; });
+  }
+  EXPECT_TRUE(unreachable);
 }
 
 }  // namespace

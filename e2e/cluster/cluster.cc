@@ -76,9 +76,19 @@ absl::StatusOr<std::unique_ptr<Cluster>> Cluster::start(const ClusterOptions& op
 absl::Status Cluster::make_links() {
   const int nodes = controllers();
   dials_.resize(nodes);
-  if (!options_.links) return absl::OkStatus();
+  worker_peers_.assign(options_.workers, masters());
+  if (!options_.links && !options_.worker_links) return absl::OkStatus();
   links_ = std::make_unique<Proxy>();
-  for (int from = 0; from < nodes; ++from)
+  for (int i = 0; options_.worker_links && i < options_.workers; ++i) {
+    std::vector<std::string> peers;
+    for (int to = 0; to < nodes; ++to) {
+      const uint16_t port = links_->add_link(worker_node(i), to, ports_[to]);
+      if (port == 0) return absl::UnavailableError("no port for a link of a worker");
+      peers.push_back(absl::StrCat("127.0.0.1:", port));
+    }
+    worker_peers_[i] = absl::StrJoin(peers, ",");
+  }
+  for (int from = 0; options_.links && from < nodes; ++from)
     for (int to = 0; to < nodes; ++to) {
       if (from == to) continue;
       const uint16_t port = links_->add_link(from, to, ports_[to]);
@@ -184,6 +194,9 @@ absl::Status Cluster::start_controller(int node) {
     argv.insert(argv.end(), {"--join", "--peers", absl::StrJoin(peers, ",")});
   } else if (options_.controllers == 1) {
     argv.push_back("--single");
+    // Whoever is told where the controller is must not get round the first worker's link.
+    if (options_.worker_links && options_.workers > 0)
+      argv.insert(argv.end(), {"--advertise", worker_peers_[0]});
   } else {
     argv.insert(argv.end(), {"--peers", absl::StrJoin(peers, ",")});
   }
@@ -205,7 +218,7 @@ absl::Status Cluster::start_worker(int i) {
   if (program.empty()) return missing("worker/xcecd");
   std::vector<std::string> argv = {program,
                                    "--peers",
-                                   masters(),
+                                   worker_peers_[i],
                                    "--name",
                                    absl::StrCat("host", i + 1),
                                    "--data-dir",
@@ -218,6 +231,7 @@ absl::Status Cluster::start_worker(int i) {
                                    "text"};
   const std::vector<std::string> tls = tls_flags("worker", absl::StrCat("host", i + 1));
   argv.insert(argv.end(), tls.begin(), tls.end());
+  argv.insert(argv.end(), options_.worker_args.begin(), options_.worker_args.end());
   return workers_[i]->start(argv, absl::StrCat(dir_, "/logs/worker", i + 1, ".log"));
 }
 

@@ -25,8 +25,11 @@ struct ClusterOptions {
   bool tls = false;  // an authority of its own in dir()/pki, a certificate for every daemon
   int worker_cpus = 4;
   int worker_memory_mb = 4096;
-  std::vector<std::string> controller_args;
-  bool links = false;     // controllers dial one another through links()
+  std::vector<std::string> controller_args, worker_args;
+  bool links = false;  // controllers dial one another through links()
+  // Workers dial controllers through links(), as node worker_node(i). A standby's redirect leads
+  // past a link: to cut the first worker off, use one controller.
+  bool worker_links = false;
   bool faults = false;    // controllers have clocks and disks that faults() spoils
   std::string dir;        // "": a fresh temporary one
   bool keep_dir = false;  // leave it (logs) at the end
@@ -57,10 +60,14 @@ class Cluster {
 
   Process& controller(int node) { return *controllers_[node]; }
   Process& worker(int i) { return *workers_[i]; }
+  // Candidates of a worker from its next start on.
+  void set_worker_peers(int i, const std::string& peers) { worker_peers_[i] = peers; }
   Process& scheduler(int i) { return *schedulers_[i]; }
   Process& apiserver() { return *apiserver_; }
   SystemFaults& faults(int node) { return *faults_[node]; }  // with ClusterOptions::faults
-  Proxy& links() { return *links_; }  // with ClusterOptions::links; nodes are 0-based
+  // With ClusterOptions::links or worker_links; nodes are 0-based.
+  Proxy& links() { return *links_; }
+  static int worker_node(int i) { return 100 + i; }
   int controllers() const { return static_cast<int>(controllers_.size()); }
   int workers() const { return static_cast<int>(workers_.size()); }
 
@@ -102,6 +109,7 @@ class Cluster {
   std::vector<std::unique_ptr<SystemFaults>> faults_;
   std::vector<std::vector<std::string>> dials_;  // of each node: its --dial flags
   std::map<int, std::vector<std::string>> env_, launchers_;
+  std::vector<std::string> worker_peers_;        // of each worker: its candidates
   uint16_t api_port_ = 0;
   std::vector<std::unique_ptr<Process>> controllers_, workers_, schedulers_;
   std::unique_ptr<Process> apiserver_;

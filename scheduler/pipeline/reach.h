@@ -22,10 +22,6 @@ struct ReachCalls {
   std::function<std::string()> trail;
 };
 
-// A trail by candidate, in the order of their first attempts: "10.0.0.1:9990 ECONNREFUSED (3
-// times); 10.0.0.2:9990 no answer".
-std::string outcomes_by_candidate(const std::string& trail);
-
 // Tries until one candidate serves (0), the scheduler stops (-ECANCELED) or something other than
 // "not ready" comes back (that status). Each try has a longer deadline, 1 to 10 s, and one log line
 // that names every candidate tried with its outcomes.

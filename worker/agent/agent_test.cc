@@ -1,168 +1,14 @@
-// The whole worker but for libxce: real shepherds and files, a controller that lives in the test.
+// The whole worker but for libxce: jobs, restarts, joins.
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <spdlog/spdlog.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <cstdlib>
-#include <fstream>
-#include <memory>
-#include <set>
 
-#include "worker/agent/connector.h"
-#include "worker/agent/fake_link.h"
-#include "worker/agent/log_reader.h"
-#include "worker/agent/outbox.h"
-#include "worker/agent/reporter.h"
-#include "worker/agent/supervisor.h"
-#include "worker/shepherd/process_tree.h"
+#include "worker/agent/agent_testutil.h"
 
 namespace xce::worker {
 namespace {
-
-std::string shepherd_path() {
-  const char* given = std::getenv("XCE_SHEPHERD");
-  if (given != nullptr) return given;
-  const char* srcdir = std::getenv("TEST_SRCDIR");
-  const char* workspace = std::getenv("TEST_WORKSPACE");
-  return std::string(srcdir ? srcdir : ".") + "/" + (workspace ? workspace : "") +
-         "/worker/shepherd/xce_shepherd";
-}
-
-// One life of the worker daemon. Destroying it ends the daemon; the jobs go on.
-class Daemon {
- public:
-  Daemon(FakeCluster* cluster, const std::string& data_dir)
-      : outbox(*Outbox::open(data_dir + "/outbox")),
-        link(cluster, "n1"),
-        supervisor({data_dir, "n1", shepherd_path(), "", 100}, outbox.get()),
-        logs(&link, &supervisor),
-        connector({host(), 1, 20, false, data_dir + "/cluster_id"}, &link, &supervisor, &logs),
-        reporter({1, 200}, &link, outbox.get(), &connector) {
-    supervisor.set_reports_handler([this] { reporter.wake(); });
-    connector.set_handlers([this] { reporter.rejoined(); }, [this] { fatal = true; });
-    started = supervisor.start();
-    loop = std::thread([this] { supervisor.run(); });
-    logs.start();
-    reporter.start();
-    connector.start();
-  }
-  ~Daemon() {
-    supervisor.stop();
-    loop.join();
-    connector.stop();
-    reporter.stop();
-    logs.stop();
-  }
-  static HostAttrs host() {
-    HostAttrs attrs;
-    attrs.name = "n1";
-    return attrs;
-  }
-
-  std::unique_ptr<Outbox> outbox;
-  FakeLink link;
-  Supervisor supervisor;
-  LogReader logs;
-  Connector connector;
-  Reporter reporter;
-  absl::Status started;
-  std::atomic<bool> fatal{false};
-  std::thread loop;
-};
-
-class AgentTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    spdlog::set_level(spdlog::level::off);
-    const char* base = std::getenv("TEST_TMPDIR");
-    std::string pattern = std::string(base == nullptr ? "/tmp" : base) + "/agent.XXXXXX";
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    data_ = pattern;
-    start();
-  }
-  void TearDown() override {
-    daemon_.reset();
-    // What a failed test left: every shepherd of this data directory.
-    for (pid_t pid : shepherds()) kill(pid, SIGTERM);
-    eventually([&] { return shepherds().empty(); });
-    std::system(("rm -rf '" + data_ + "'").c_str());
-  }
-
-  void start() {
-    daemon_ = std::make_unique<Daemon>(&cluster_, data_);
-    ASSERT_TRUE(daemon_->started.ok()) << daemon_->started;
-  }
-  void restart() {
-    daemon_.reset();
-    start();
-  }
-
-  static bool eventually(const std::function<bool()>& condition) {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    while (std::chrono::steady_clock::now() < end) {
-      if (condition()) return true;
-      usleep(2000);
-    }
-    return condition();
-  }
-  std::set<pid_t> shepherds() const {
-    std::set<pid_t> pids;
-    for (Key key : JobStore(data_, "n1", "").scan()) {
-      const Status status = JobStore(data_, "n1", "").read_status(key);
-      if (status.started &&
-          start_ticks(status.started->shepherd_pid) == status.started->shepherd_start_ticks) {
-        pids.insert(status.started->shepherd_pid);
-      }
-    }
-    return pids;
-  }
-  JobState state(JobId id) {
-    absl::MutexLock lock(&cluster_.mutex);
-    return cluster_.jobs[id].state;
-  }
-  bool reaches(JobId id, JobState wanted) {
-    return eventually([&] { return state(id) == wanted; });
-  }
-  // The kinds of reports applied of a job, in order: S start, F finish, X fail, T stop, R resumed.
-  std::string reports(JobId id) {
-    absl::MutexLock lock(&cluster_.mutex);
-    std::string text;
-    for (const Report& r : cluster_.applied) {
-      if (r.job == id) text.push_back("SFXTCR"[static_cast<int>(r.kind)]);
-    }
-    return text;
-  }
-  std::string message(JobId id) {
-    absl::MutexLock lock(&cluster_.mutex);
-    std::string text;
-    for (const Report& r : cluster_.applied) {
-      if (r.job == id) text = r.message;
-    }
-    return text;
-  }
-  template <typename F>
-  void with_cluster(F change) {
-    absl::MutexLock lock(&cluster_.mutex);
-    change();
-  }
-  int joins() {
-    absl::MutexLock lock(&cluster_.mutex);
-    return cluster_.joins;
-  }
-  std::vector<std::string> until(const std::string& file) const {
-    return {"sh", "-c", "echo x >> ran; while [ ! -e " + file + " ]; do sleep 0.01; done"};
-  }
-  void touch(const std::string& file) const { std::ofstream(data_ + "/" + file) << "x"; }
-  bool job_dirs_gone() const {
-    return eventually([&] { return JobStore(data_, "n1", "").scan().empty(); });
-  }
-
-  FakeCluster cluster_;
-  std::string data_;
-  std::unique_ptr<Daemon> daemon_;
-};
 
 TEST_F(AgentTest, RunsAJobAndCleansUp) {
   daemon_->link.dispatch(17, 1, {"sh", "-c", "echo hi"}, data_);
@@ -231,7 +77,7 @@ TEST_F(AgentTest, AJobThatEndsWhileNoDaemonRunsIsReportedLater) {
   daemon_.reset();
   touch("stop");
   ASSERT_TRUE(eventually([&] {
-    return JobStore(data_, "n1", "").read_status({17, 1}).exit.has_value();
+    return JobStore(data_, "n1", {}).read_status({17, 1}).exit.has_value();
   }));
   start();
   ASSERT_TRUE(reaches(17, JobState::kCompleted));
@@ -266,6 +112,18 @@ TEST_F(AgentTest, WithoutAControllerJobsGoOnAndResultsWait) {
   restart();  // also over a restart
   with_cluster([&] { cluster_.reachable = true; });
   EXPECT_TRUE(reaches(17, JobState::kCompleted));
+  EXPECT_EQ(reports(17), "SF");
+}
+
+TEST_F(AgentTest, WhatWasDispatchedStartsWithoutAController) {
+  ASSERT_TRUE(eventually([&] { return joins() > 0; }));
+  with_cluster([&] { cluster_.reachable = false; });
+  daemon_->link.dispatch(17, 1, {"sh", "-c", "echo x >> ran; exit 3"}, data_);
+  ASSERT_TRUE(eventually([&] { return daemon_->outbox->last_seq() == 2; }));
+  EXPECT_EQ(read_small_file(data_ + "/ran"), "x\n");
+  EXPECT_EQ(state(17), JobState::kStarting);
+  with_cluster([&] { cluster_.reachable = true; });
+  EXPECT_TRUE(reaches(17, JobState::kFailed));
   EXPECT_EQ(reports(17), "SF");
 }
 
@@ -390,6 +248,33 @@ TEST_F(AgentTest, ControllersThatLostEverythingAreServedAnew) {
   daemon_->link.dispatch(1, 1, {"true"}, data_);
   EXPECT_TRUE(reaches(1, JobState::kCompleted));
   EXPECT_EQ(reports(1), "SF");
+}
+
+TEST_F(AgentTest, JoinsThatFailAreTriedUntilOneSucceeds) {
+  ASSERT_TRUE(eventually([&] { return daemon_->connector.joined_generation() == 1; }));
+  with_cluster([&] { cluster_.failing_joins = 5; });
+  daemon_->link.dispatch(17, 1, {"true"}, data_, false);
+  daemon_->link.reconnect(false);
+  ASSERT_TRUE(eventually([&] { return daemon_->connector.joined_generation() == 2; }));
+  with_cluster([&] { EXPECT_EQ(cluster_.failing_joins, 0); });
+  EXPECT_TRUE(reaches(17, JobState::kCompleted));
+}
+
+TEST_F(AgentTest, ARefusedWorkerRunsNothingAndJoinsOnceItMay) {
+  daemon_.reset();
+  with_cluster([&] { cluster_.refuse_join = true; });
+  start();
+  daemon_->link.dispatch(17, 1, {"true"}, data_, false);
+  int before = 0;
+  with_cluster([&] { before = cluster_.hellos; });
+  ASSERT_TRUE(eventually([&] {
+    absl::MutexLock lock(&cluster_.mutex);
+    return cluster_.hellos >= before + 3;
+  }));
+  EXPECT_EQ(daemon_->connector.joined_generation(), 0u);
+  EXPECT_EQ(state(17), JobState::kStarting);
+  with_cluster([&] { cluster_.refuse_join = false; });
+  EXPECT_TRUE(reaches(17, JobState::kCompleted));
 }
 
 TEST_F(AgentTest, AnotherClustersJobsAreNotMixed) {

@@ -2,15 +2,24 @@
 #include "worker/agent/connector.h"
 
 #include <spdlog/spdlog.h>
+#include <xce/errnox.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "worker/agent/clock.h"
+#include "worker/shepherd/lease.h"
 
 namespace xce::worker {
+namespace {
+
+constexpr int kFirstLeaseMs = 20;  // from a join to the hello that gives the first lease
+
+}  // namespace
 
 Connector::Connector(Options options, ControllerLink* link, Supervisor* supervisor, LogReader* logs)
     : options_(std::move(options)), link_(link), supervisor_(supervisor), logs_(logs) {
@@ -67,14 +76,15 @@ void Connector::handle_push(Pushed pushed) {
 }
 
 bool Connector::needs_join() const {
-  return joined_generation_ == 0 || joined_generation_ != link_->generation() ||
-         joined_reconnects_ != reconnects_;
+  return joined_generation_ == 0 || told_fault_ != supervisor_->fault() ||
+         joined_generation_ != link_->generation() || joined_reconnects_ != reconnects_;
 }
 
 void Connector::run() {
   const int status = link_->start();
   if (status < 0 && !stopping()) {
-    spdlog::warn("no controller candidate could be reached at start: {}", link_->last_error());
+    spdlog::warn("no controller serves yet: {} [{}]{}", link_->last_error(), link_->last_outcomes(),
+                 options_.exit_if_unreachable ? "" : "; waiting for a cluster");
     if (options_.exit_if_unreachable) {
       if (on_fatal_) on_fatal_();
       return;
@@ -84,20 +94,29 @@ void Connector::run() {
     tick();
     if (stopping()) return;
     // A failed join is tried again at the next tick; a connection that changed meanwhile at once.
-    const bool again = failures_ == 0 && needs_join();
-    wait(again ? 1 : options_.hello_interval_ms);
+    wait(pause_ms());
   }
+}
+
+int Connector::pause_ms() const {
+  if (!refusal_.empty()) return std::max(options_.hello_interval_ms, options_.refused_interval_ms);
+  if (failures_ == 0 && needs_join()) return 1;
+  // The lease comes with the next hello.
+  const bool no_lease = failures_ == 0 && leased_generation_ != joined_generation_;
+  return no_lease ? std::min(options_.hello_interval_ms, kFirstLeaseMs)
+                  : options_.hello_interval_ms;
 }
 
 void Connector::tick() {
   HelloAnswer hello;
+  const int64_t sent_ms = boot_ms();
   const int status = link_->hello(&hello);
   if (stopping()) return;
   if (status < 0) {
     ++failures_;
     spdlog::warn(
-        "no controller answers (attempt {}): {}; jobs on this host go on, their results wait",
-        failures_, link_->last_error());
+        "no controller answers (attempt {}): {} [{}]; jobs on this host go on, their results wait",
+        failures_, link_->last_error(), link_->last_outcomes());
     return;
   }
   if (failures_ > 0) spdlog::info("controller {} answers again", link_->current_master());
@@ -106,16 +125,39 @@ void Connector::tick() {
     cluster_checked_ = check_cluster(hello.cluster_id);
     if (!cluster_checked_) return;
   }
-  if (needs_join()) {
+  // A controller that has given this host up does not count it as joined.
+  if (needs_join() || !hello.joined) {
     if (!join()) {
       ++failures_;
       return;
     }
   } else {
     supervisor_->confirm(hello.outbox_applied);
+    renew_lease(sent_ms, hello);
   }
   if (gap_.exchange(false)) reconciled_ = false;
   if (!reconciled_) reconciled_ = reconcile();
+}
+
+// The primary answers a hello only while it surely leads, and gives this host's jobs away no sooner
+// than their lease after it: so the lease counts from before the hello left.
+void Connector::renew_lease(int64_t sent_ms, const HelloAnswer& hello) {
+  constexpr int64_t kWithoutEnd = int64_t{1} << 62;
+  supervisor_->renew_lease(hello.lease_ms == 0 ? kWithoutEnd : sent_ms + hello.lease_ms);
+  leased_generation_ = joined_generation_;
+}
+
+// At once when it is news, then once a minute.
+void Connector::tell_refusal() {
+  const std::string words = link_->last_error();
+  const int64_t now_ms = monotonic_ms();
+  if (words == refusal_ && now_ms - refusal_told_ms_ < 60000) return;
+  refusal_ = words;
+  refusal_told_ms_ = now_ms;
+  spdlog::error(
+      "the controllers refuse this worker as host {}: {}. It runs no job until that is settled; it "
+      "asks again now and then",
+      options_.host.name, words);
 }
 
 // Jobs of two clusters share ids: never mix them in one data directory.
@@ -143,7 +185,13 @@ bool Connector::join() {
     const uint64_t generation = link_->generation();
     const uint64_t reconnects = reconnects_;
     JoinAnswer answer;
-    const int status = link_->join(options_.host, options_.instance, &answer);
+    HostAttrs host = options_.host;
+    host.fault = supervisor_->fault();
+    const int status = link_->join(host, options_.instance, &answer);
+    if (status == -E_XCE_PERM || status == -E_XCE_INVALID) {
+      tell_refusal();
+      return false;
+    }
     if (status < 0) {
       if (!stopping())
         spdlog::warn("cannot join the cluster: {}; trying again", link_->last_error());
@@ -154,9 +202,12 @@ bool Connector::join() {
     if (link_->generation() != generation || reconnects_ != reconnects) continue;
     spdlog::info("xcecd ready on {}: joined controller {} at revision {}", options_.host.name,
                  link_->current_master(), answer.revision);
-    supervisor_->joined(answer.outbox_applied, answer.revision);
+    refusal_.clear();
+    told_fault_ = host.fault;
+    supervisor_->joined(answer.outbox_applied, answer.revision, host.fault);
     joined_reconnects_ = reconnects;
     joined_generation_ = generation;
+    leased_generation_ = 0;
     reconciled_ = false;
     if (on_joined_) on_joined_();
     return true;

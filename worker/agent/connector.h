@@ -30,6 +30,7 @@ class Connector {
     HostAttrs host;
     uint64_t instance = 0;
     int hello_interval_ms = 1000;
+    int refused_interval_ms = 5000;  // between two tries of a worker that the controllers refuse
     bool exit_if_unreachable = false;
     std::string cluster_id_file;  // remembers whose jobs lie in the data directory
   };
@@ -58,6 +59,9 @@ class Connector {
   bool stopping() const;
   void handle_push(Pushed pushed);
   bool needs_join() const;
+  void renew_lease(int64_t sent_ms, const HelloAnswer& hello);
+  void tell_refusal();
+  int pause_ms() const;
   void tick();
   bool check_cluster(uint64_t cluster_id);
   bool join();
@@ -75,6 +79,10 @@ class Connector {
   std::atomic<uint64_t> joined_generation_{0};
   std::atomic<bool> gap_{false};  // pushes were lost: reconcile again
   uint64_t joined_reconnects_ = 0;
+  uint64_t leased_generation_ = 0;  // joined, and its lease renewed since
+  std::string told_fault_;          // at the last join
+  std::string refusal_;             // of the last join, when it was one that trying does not help
+  int64_t refusal_told_ms_ = 0;
   bool reconciled_ = false;
   bool cluster_checked_ = false;
   int failures_ = 0;

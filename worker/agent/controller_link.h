@@ -47,6 +47,8 @@ using Pushed = std::variant<Job, PushedRemoval, PushedConfirmation, PushedGap, L
 
 struct HelloAnswer {
   uint64_t outbox_applied = 0, cluster_id = 0;
+  bool joined = false;    // the connection that answered has joined
+  uint32_t lease_ms = 0;  // then: from the sending of this hello on; 0: without end
 };
 struct JoinAnswer {
   uint64_t revision = 0, outbox_applied = 0;
@@ -79,8 +81,10 @@ class ControllerLink {
 
   // Rises with every connection made.
   virtual uint64_t generation() = 0;
-  // Words for this thread's last failure, and the controller talked to.
+  // Words for this thread's last failure; what each candidate answered in it; and the controller
+  // talked to.
   virtual std::string last_error() = 0;
+  virtual std::string last_outcomes() = 0;
   virtual std::string current_master() = 0;
 };
 

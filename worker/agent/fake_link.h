@@ -23,7 +23,10 @@ struct FakeCluster {
   uint64_t outbox_applied = 0, index = 0, cluster_id = 77;
   uint64_t generation = 1;
   int joins = 0, hellos = 0, notifies = 0;
-  bool reachable = true, joinable = true;
+  bool reachable = true, joinable = true, refuse_join = false;
+  int failing_joins = 0;  // the next so many fail
+  uint32_t lease_ms = 0;
+  std::string fault;  // of the host, as its last join told
   bool confirm_by_push = true;
   bool drop_notifies = false;
   size_t page = 2;  // rows of a listing
@@ -50,14 +53,21 @@ class FakeLink : public ControllerLink {
   int hello(HelloAnswer* out) override {
     absl::MutexLock lock(&c_->mutex);
     ++c_->hellos;
-    *out = {c_->outbox_applied, c_->cluster_id};
+    *out = {c_->outbox_applied, c_->cluster_id, joined_generation_ == c_->generation, c_->lease_ms};
     return status();
   }
-  int join(const HostAttrs&, uint64_t, JoinAnswer* out) override {
+  int join(const HostAttrs& host, uint64_t, JoinAnswer* out) override {
     absl::MutexLock lock(&c_->mutex);
     if (status() < 0) return status();
+    if (c_->failing_joins > 0) {
+      --c_->failing_joins;
+      return -E_XCE_NOT_READY;
+    }
+    if (c_->refuse_join) return -E_XCE_PERM;
     if (!c_->joinable) return -E_XCE_NOT_READY;
     ++c_->joins;
+    joined_generation_ = c_->generation;
+    c_->fault = host.fault;
     *out = {c_->index, c_->outbox_applied};
     return 0;
   }
@@ -111,11 +121,12 @@ class FakeLink : public ControllerLink {
     return c_->generation;
   }
   std::string last_error() override { return "fake"; }
+  std::string last_outcomes() override { return ""; }
   std::string current_master() override { return "fake:1"; }
 
   // The scheduler dispatches: the job is STARTING here, and its worker is told.
   void dispatch(JobId id, uint32_t attempt, std::vector<std::string> args,
-                const std::string& work_dir, bool push = true) {
+                const std::string& work_dir, bool push = true, bool requeue = false) {
     Job job;
     {
       absl::MutexLock lock(&c_->mutex);
@@ -123,6 +134,7 @@ class FakeLink : public ControllerLink {
       job.attempt = attempt;
       job.state = JobState::kStarting;
       job.spec.work_dir = work_dir;
+      job.spec.requeue = requeue;
       auto body = std::make_shared<JobBody>();
       body->args = std::move(args);
       job.spec.body = body;
@@ -179,6 +191,7 @@ class FakeLink : public ControllerLink {
   std::function<void(Pushed)> on_push_;
   std::function<void()> on_reconnect_;
   bool stopped_ = false;
+  uint64_t joined_generation_ = 0;
 };
 
 }  // namespace xce::worker

@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "worker/agent/users.h"
 #include "worker/shepherd/process_tree.h"
 #include "worker/shepherd/shepherd.h"
 
@@ -57,36 +58,8 @@ std::string value_of(const std::vector<std::string>& env, const std::string& nam
   return "";
 }
 
-ShepherdSpec spec_of(const Job& job, const std::string& host, const std::string& cgroup) {
-  ShepherdSpec spec;
-  spec.job = job.id;
-  spec.array = job.array_id;
-  spec.array_index = job.array_index;
-  spec.attempt = job.attempt;
-  spec.name = job.spec.name;
-  spec.user = job.spec.user;
-  spec.host = host;
-  for (const Alloc& alloc : job.allocs) {
-    absl::StrAppend(&spec.node_list, spec.node_list.empty() ? "" : ",", alloc.host);
-    if (alloc.host == host) spec.cpus = alloc.cpus;
-  }
-  if (job.spec.body != nullptr) {
-    spec.has_script = !job.spec.body->script.empty();
-    spec.args = job.spec.body->args;
-    spec.env = job.spec.body->env;
-  }
-  spec.work_dir = job.spec.work_dir;
-  if (spec.work_dir.empty()) spec.work_dir = value_of(spec.env, "HOME");
-  if (spec.work_dir.empty()) spec.work_dir = "/tmp";
-  spec.stdin_path = job.spec.stdin_path;
-  spec.stdout_path = job.spec.stdout_path;
-  spec.stderr_path = job.spec.stderr_path;
-  spec.memory_mb = job.spec.memory_mb;
-  spec.time_limit_s = job.spec.time_limit_s;
-  spec.warn_signal = job.spec.warn_signal;
-  spec.warn_before_s = job.spec.warn_before_s;
-  spec.cgroup = cgroup;
-  return spec;
+void add_missing(std::vector<std::string>* env, const std::string& name, const std::string& value) {
+  if (!value.empty() && value_of(*env, name).empty()) env->push_back(name + "=" + value);
 }
 
 // A directory of plain files and FIFOs.
@@ -99,6 +72,52 @@ void remove_directory(const std::string& path) {
 }
 
 }  // namespace
+
+ShepherdSpec JobStore::spec_of(const Job& job) const {
+  ShepherdSpec spec;
+  spec.job = job.id;
+  spec.array = job.array_id;
+  spec.array_index = job.array_index;
+  spec.attempt = job.attempt;
+  spec.name = job.spec.name;
+  spec.user = job.spec.user;
+  spec.host = host_;
+  for (const Alloc& alloc : job.allocs) {
+    absl::StrAppend(&spec.node_list, spec.node_list.empty() ? "" : ",", alloc.host);
+    if (alloc.host == host_) spec.cpus = alloc.cpus;
+  }
+  if (job.spec.body != nullptr) {
+    spec.has_script = !job.spec.body->script.empty();
+    spec.args = job.spec.body->args;
+    spec.env = job.spec.body->env;
+  }
+  spec.run_as = settings_.run_as_users;
+  if (spec.run_as) {
+    const UserOnHost user = look_up_user(job.spec.uid, job.spec.gid);
+    spec.uid = job.spec.uid;
+    spec.gid = job.spec.gid;
+    spec.groups = user.groups;
+    add_missing(&spec.env, "HOME", user.home);
+    add_missing(&spec.env, "USER", user.name);
+    add_missing(&spec.env, "LOGNAME", user.name);
+    add_missing(&spec.env, "SHELL", user.shell);
+  }
+  spec.work_dir = job.spec.work_dir;
+  if (spec.work_dir.empty()) spec.work_dir = value_of(spec.env, "HOME");
+  if (spec.work_dir.empty()) spec.work_dir = "/tmp";
+  spec.stdin_path = job.spec.stdin_path;
+  spec.stdout_path = job.spec.stdout_path;
+  spec.stderr_path = job.spec.stderr_path;
+  spec.memory_mb = job.spec.memory_mb;
+  spec.time_limit_s = job.spec.time_limit_s;
+  spec.warn_signal = job.spec.warn_signal;
+  spec.warn_before_s = job.spec.warn_before_s;
+  spec.leased = job.spec.requeue;
+  spec.cgroups = settings_.cgroups;
+  spec.limit_cpus = settings_.limit_cpus;
+  spec.max_processes = settings_.max_processes;
+  return spec;
+}
 
 absl::Status JobStore::prepare() {
   absl::Status status = make_directories(data_dir_ + "/jobs");
@@ -117,7 +136,7 @@ absl::Status JobStore::prepare() {
   return absl::OkStatus();
 }
 
-absl::Status JobStore::create(Key key, const Job& job) {
+absl::Status JobStore::create(Key key, const Job& job, uint64_t lease_epoch) {
   const std::string path = dir(key);
   if (!spares_.empty()) {
     if (rename(spare_dir(spares_.back()).c_str(), path.c_str()) != 0) {
@@ -126,10 +145,15 @@ absl::Status JobStore::create(Key key, const Job& job) {
     spares_.pop_back();
   }
   if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return failed(path, errno);
-  const ShepherdSpec spec = spec_of(job, host_, cgroup_);
+  ShepherdSpec spec = spec_of(job);
+  spec.lease_epoch = lease_epoch;
+  // Another user must reach the script, and nothing else here.
+  if (chmod(path.c_str(), spec.run_as ? 0711 : 0700) != 0) return failed(path, errno);
   if (spec.has_script) {
-    absl::Status status = write_file(path + "/" + kScriptFile, job.spec.body->script, 0700);
+    const std::string script = path + "/" + kScriptFile;
+    absl::Status status = write_file(script, job.spec.body->script, 0700);
     if (!status.ok()) return status;
+    if (spec.run_as && chown(script.c_str(), spec.uid, spec.gid) != 0) return failed(script, errno);
   }
   const std::string control = path + "/" + kControlFifo;
   if (mkfifo(control.c_str(), 0600) != 0 && errno != EEXIST) return failed(control, errno);

@@ -14,16 +14,24 @@
 
 namespace xce::worker {
 
+// What is the same for every job of this host.
+struct JobSettings {
+  std::vector<std::string> cgroups;  // parents for the jobs' control groups
+  bool limit_cpus = false;           // to what they asked for, where a control group can
+  uint32_t max_processes = 0;        // of a job at once; 0: any
+  bool run_as_users = false;         // each job as who submitted it; otherwise as this process
+};
+
 class JobStore {
  public:
-  JobStore(std::string data_dir, std::string host, std::string cgroup)
-      : data_dir_(std::move(data_dir)), host_(std::move(host)), cgroup_(std::move(cgroup)) {}
+  JobStore(std::string data_dir, std::string host, JobSettings settings)
+      : data_dir_(std::move(data_dir)), host_(std::move(host)), settings_(std::move(settings)) {}
 
   // Makes DATA, DATA/jobs and the events FIFO.
   absl::Status prepare();
   // Makes the directory of an attempt: spec, script, control FIFO. One that exists unlaunched is
-  // made anew.
-  absl::Status create(Key key, const Job& job);
+  // made anew. `lease_epoch`: of the host's lease now.
+  absl::Status create(Key key, const Job& job, uint64_t lease_epoch);
   Status read_status(Key key) const;
   bool launched(Key key) const;  // its status file exists
   bool alive(Key key) const;     // its shepherd holds the lock
@@ -43,7 +51,10 @@ class JobStore {
   std::string spare_dir(uint64_t n) const { return data_dir_ + "/spare/" + std::to_string(n); }
   bool keep_spare(Key key);
 
-  const std::string data_dir_, host_, cgroup_;
+  ShepherdSpec spec_of(const Job& job) const;
+
+  const std::string data_dir_, host_;
+  const JobSettings settings_;
   std::vector<uint64_t> spares_;  // numbers of the directories kept
   uint64_t next_spare_ = 1;
 };

@@ -11,6 +11,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "worker/agent/users.h"
+
 namespace xce::worker {
 namespace {
 constexpr size_t kMaxWaiting = 1000;
@@ -85,11 +87,12 @@ void LogReader::run() {
 
 LogChunk LogReader::answer(const LogQuery& query) {
   auto files = supervisor_->output_files(query.job);
-  if (!files) {
-    std::optional<Job> job;
+  std::optional<Job> job;
+  if (!files || as_users_) {
     const int status = link_->job_info(query.job, &job);
-    if (status >= 0 && job)
+    if (!files && status >= 0 && job)
       files = Supervisor::OutputFiles{job->stdout_file, job->stderr_file, is_ended(job->state)};
+    if (as_users_ && !job) files.reset();  // whose it is must be known
   }
   LogChunk chunk;
   chunk.offset = query.offset;
@@ -100,7 +103,14 @@ LogChunk LogReader::answer(const LogQuery& query) {
     const std::string& file =
         query.stream == Stream::kStdout ? files->stdout_file : files->stderr_file;
     if (!file.empty()) {
-      chunk = read_log(file, query.offset, query.limit, files->ended);
+      const auto read = [&] { chunk = read_log(file, query.offset, query.limit, files->ended); };
+      if (!as_users_) {
+        read();
+      } else if (!as_user(job->spec.uid, job->spec.gid, read)) {
+        chunk.status = E_XCE_PERM;
+        chunk.message = "cannot read " + file + " as user " + std::to_string(job->spec.uid);
+        chunk.eof = true;
+      }
     } else {
       chunk.eof = files->ended;  // it has not started yet, or never did
     }

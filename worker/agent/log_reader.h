@@ -24,7 +24,10 @@ LogChunk read_log(const std::string& file, uint64_t offset, uint32_t limit, bool
 
 class LogReader {
  public:
-  LogReader(ControllerLink* link, Supervisor* supervisor) : link_(link), supervisor_(supervisor) {}
+  // as_users: read each job's output with the rights of its user, who may have put anything in its
+  // place.
+  LogReader(ControllerLink* link, Supervisor* supervisor, bool as_users = false)
+      : link_(link), supervisor_(supervisor), as_users_(as_users) {}
   ~LogReader() { stop(); }
 
   void start();
@@ -39,6 +42,7 @@ class LogReader {
 
   ControllerLink* const link_;
   Supervisor* const supervisor_;
+  const bool as_users_;
   std::thread thread_;
   absl::Mutex mutex_;
   std::deque<LogQuery> queries_ ABSL_GUARDED_BY(mutex_);

@@ -16,6 +16,8 @@
 namespace xce::worker {
 namespace {
 
+constexpr off_t kReserveBytes = 4 << 20;
+
 std::string encode_report(const Report& report) {
   Record r;
   r.add("t", "report");
@@ -131,8 +133,8 @@ absl::Status Outbox::load() {
     if (decode_records(std::string_view(bytes).substr(at), &later) > 0) {
       return absl::FailedPreconditionError(
           absl::StrCat(path_, " is damaged at byte ", whole,
-                       ": move the worker's data directory away and start again; the jobs in it "
-                       "will be reported as lost"));
+                       ": move this file away and start again; what became of its jobs and was "
+                       "not reported yet is lost"));
     }
   }
   if (whole != bytes.size() && ftruncate(fd_, static_cast<off_t>(whole)) != 0) {
@@ -195,7 +197,22 @@ void Outbox::add_report(Report report) {
   reports_.push_back(std::move(report));
 }
 
+void Outbox::keep_reserve() {
+  if (access(reserve().c_str(), F_OK) == 0) return;
+  const int fd = ::open(reserve().c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (fd < 0) return;
+  const bool ok = posix_fallocate(fd, 0, kReserveBytes) == 0;
+  close(fd);
+  if (!ok) unlink(reserve().c_str());
+}
+
 absl::Status Outbox::commit() {
+  absl::Status status = write_buffer();
+  if (!status.ok() && unlink(reserve().c_str()) == 0) status = write_buffer();
+  return status;
+}
+
+absl::Status Outbox::write_buffer() {
   if (!broken_ && buffer_.empty()) return absl::OkStatus();
   if (broken_ || file_bytes_ + buffer_.size() > compact_bytes_) return rewrite();
   absl::Status status = write_all(fd_, buffer_, path_);

@@ -49,7 +49,10 @@ class Outbox {
   void add_report(Report report);
   // Puts everything added on disk; only then do reports become pending and launches final. On
   // failure nothing is lost: the next call writes a fresh file. Cheap when nothing was added.
+  // A full disk is met with the room that keep_reserve set aside.
   absl::Status commit();
+  // Sets room aside for that, once; to be called while the disk has some.
+  void keep_reserve();
 
   // Drops the reports up to `seq`, which the controller has applied, and gives those that were last
   // ones of their attempts.
@@ -74,7 +77,9 @@ class Outbox {
   absl::Status load();
   void note_report(const Report& report) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::string whole_state() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  absl::Status write_buffer();
   absl::Status rewrite();
+  std::string reserve() const { return path_ + ".reserve"; }
 
   const std::string path_;
   const size_t compact_bytes_;

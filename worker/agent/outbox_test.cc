@@ -3,6 +3,8 @@
 #include "worker/agent/outbox.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -199,6 +201,30 @@ TEST_F(OutboxTest, AWriteThatFailsIsMadeGoodLater) {
   EXPECT_EQ(seqs(*outbox), "1:1 2:1 ");
   outbox.reset();
   EXPECT_EQ(seqs(*open()), "1:1 2:1 ");
+}
+
+// A file system of its own that is soon full; false where none can be mounted.
+bool mount_small(const std::string& dir, const char* size) {
+  return unshare(CLONE_NEWNS) == 0 &&
+         mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+         mount("none", dir.c_str(), "tmpfs", 0, size) == 0;
+}
+
+TEST_F(OutboxTest, WhatMustBeReportedOfAFullDiskHasRoomSetAside) {
+  if (!mount_small(dir_, "size=8m")) GTEST_SKIP() << "no file system can be mounted here";
+  auto outbox = open();
+  outbox->keep_reserve();
+  outbox->add_report(report(NotifyKind::kStart, 1));
+  ASSERT_TRUE(outbox->commit().ok());
+  std::system(("cat /dev/zero > " + dir_ + "/others 2>/dev/null").c_str());
+  Report large = report(NotifyKind::kFail, 1);
+  large.message = std::string(20000, 'm');  // more than the last page has left
+  outbox->add_report(large);
+  EXPECT_TRUE(outbox->commit().ok());
+  EXPECT_EQ(seqs(*outbox), "1:1 2:1 ");
+  outbox.reset();
+  EXPECT_EQ(seqs(*open()), "1:1 2:1 ");
+  umount2(dir_.c_str(), MNT_DETACH);
 }
 
 TEST_F(OutboxTest, NumbersFollowAControllerThatKnowsMore) {

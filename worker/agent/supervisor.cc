@@ -1,4 +1,5 @@
-// See supervisor.h. Taking up jobs after a restart is in adoption.cc.
+// See supervisor.h. Launching jobs, and what must be so for that, is in launching.cc; taking up
+// jobs after a restart in adoption.cc.
 #include "worker/agent/supervisor.h"
 
 #include <fcntl.h>
@@ -44,8 +45,9 @@ Exited exited_event(Key key, const StatusExit& exit) {
 Supervisor::Supervisor(Options options, Outbox* outbox)
     : options_(std::move(options)),
       outbox_(outbox),
-      store_(options_.data_dir, options_.host, options_.cgroup),
+      store_(options_.data_dir, options_.host, options_.jobs),
       launcher_(options_.shepherd_binary, options_.data_dir),
+      health_(options_.data_dir, options_.health),
       boot_id_(boot_id()),
       lifecycle_(options_.host) {}
 
@@ -77,7 +79,10 @@ absl::Status Supervisor::start() {
   if (!status.ok()) return status;
   epoll_event event{EPOLLIN, {.fd = launcher_.fd()}};
   epoll_ctl(epoll_fd_, EPOLL_CTL_ADD, launcher_.fd(), &event);
+  lease_ = read_lease(options_.data_dir).value_or(Lease());
   adopt_jobs();
+  end_orphans();
+  look_at_health();
   after_commit();
   return absl::OkStatus();
 }
@@ -115,7 +120,15 @@ void Supervisor::observe(Job job) { post(Event(Observed{std::move(job)})); }
 void Supervisor::disown(Key key, std::string why) { post(Event(Disowned{key, std::move(why)})); }
 void Supervisor::disown_all(JobId job, std::string why) { post(DisownAll{job, std::move(why)}); }
 void Supervisor::confirm(uint64_t seq) { post(ConfirmUpTo{seq}); }
-void Supervisor::joined(uint64_t applied, uint64_t revision) { post(JoinedAt{applied, revision}); }
+void Supervisor::joined(uint64_t applied, uint64_t revision, std::string fault) {
+  post(JoinedAt{applied, revision, std::move(fault)});
+}
+void Supervisor::renew_lease(int64_t until_ms) { post(RenewLease{until_ms}); }
+
+std::string Supervisor::fault() const {
+  absl::MutexLock lock(&mutex_);
+  return fault_;
+}
 
 std::vector<Key> Supervisor::alive() const {
   std::vector<Key> keys;
@@ -183,6 +196,8 @@ void Supervisor::handle_inputs() {
       confirm_now(confirmed->seq);
     } else if (auto* joined = std::get_if<JoinedAt>(&input)) {
       joined_now(*joined);
+    } else if (auto* renewal = std::get_if<RenewLease>(&input)) {
+      renew_now(renewal->until_ms);
     }
   }
 }
@@ -199,6 +214,12 @@ void Supervisor::joined_now(const JoinedAt& joined) {
         joined.revision, revision_);
     step(ControllersReset{});
   }
+  // What was put off may have been given to another host by now; what is still ours is observed
+  // again.
+  std::vector<Launch> put_off;
+  put_off.swap(put_off_);
+  for (const Launch& launch : put_off) step(NotLaunched{launch.key});
+  told_fault_ = joined.fault;
   revision_ = joined.revision;
   confirm_now(joined.applied);
   outbox_->rebase(joined.applied);
@@ -231,19 +252,6 @@ void Supervisor::act(const Action& action) {
   }
 }
 
-void Supervisor::launch(const Launch& launch) {
-  const absl::Status status = store_.create(launch.key, launch.job);
-  if (!status.ok()) {
-    step(Vanished{launch.key, wall_ms(), JobState::kFailed,
-                  absl::StrCat("host ", options_.host,
-                               " could not start it: ", std::string(status.message()))});
-    return;
-  }
-  tracks_[launch.key] = Track{};
-  outbox_->add_launch(launch.key, boot_id_);
-  to_ask_.push_back(launch.key);
-}
-
 void Supervisor::send_order(const Order& order) {
   {
     absl::MutexLock lock(&lifecycle_mutex_);
@@ -253,8 +261,15 @@ void Supervisor::send_order(const Order& order) {
   auto earlier = [&](const Order& other) { return other.key == order.key; };
   const bool wait =
       std::any_of(unsent_.begin(), unsent_.end(), earlier);  // orders keep their order
-  if (wait || !store_.send(order).ok())
-    unsent_.push_back(order);  // tried again until it is taken or the job has ended
+  if (!wait && store_.send(order).ok()) return;
+  // Somebody removed the directory: the shepherd still hears signals.
+  const auto track = tracks_.find(order.key);
+  if (order.control == Control::kKill && track != tracks_.end() && track->second.pidfd >= 0 &&
+      !store_.launched(order.key)) {
+    syscall(SYS_pidfd_send_signal, track->second.pidfd, SIGTERM, nullptr, 0);
+    return;
+  }
+  unsent_.push_back(order);  // tried again until it is taken or the job has ended
 }
 
 // What may happen only once the outbox is on disk.
@@ -303,7 +318,7 @@ void Supervisor::restart_launcher() {
   // What was asked for and not launched is asked for again; asking twice starts nothing twice.
   absl::MutexLock lock(&lifecycle_mutex_);
   for (const auto& [key, job] : lifecycle_.jobs()) {
-    if (job.phase != Phase::kLaunching || store_.launched(key)) continue;
+    if (job.phase != Phase::kLaunching || tracks_.count(key) == 0 || store_.launched(key)) continue;
     if (std::find(to_ask_.begin(), to_ask_.end(), key) == to_ask_.end()) to_ask_.push_back(key);
   }
 }
@@ -315,8 +330,9 @@ void Supervisor::handle_answers() {
     if (answer.pid > 0) {
       watch(answer.key, answer.pid);
     } else if (!answer.launched_before) {
-      step(Vanished{answer.key, wall_ms(), JobState::kFailed,
-                    absl::StrCat("host ", options_.host, " could not start it: ", answer.error)});
+      host_failed(answer.error);
+      step(GivenBack{answer.key, wall_ms(),
+                     absl::StrCat("host ", options_.host, " could not start it: ", answer.error)});
     }
   }
   if (!there) restart_launcher();
@@ -397,18 +413,26 @@ void Supervisor::vanished(Key key, const Status& status) {
   std::string why = "the process that watches it (its shepherd) was killed";
   if (status.started && status.started->boot_id != boot_id_) {
     why = absl::StrCat("host ", options_.host, " was restarted while it ran");
-  } else if (status.started) {
-    const pid_t pid = status.started->pid;
-    const uint64_t ticks = start_ticks(pid);
-    if (ticks == 0 || ticks == status.started->start_ticks) {
-      for (pid_t member : session_members(pid)) kill(member, SIGKILL);
+  } else {
+    if (status.started) {
+      const pid_t pid = status.started->pid;
+      const uint64_t ticks = start_ticks(pid);
+      if (ticks == 0 || ticks == status.started->start_ticks) {
+        for (pid_t member : session_members(pid)) kill(member, SIGKILL);
+      }
     }
+    kill_marked(key);
+    if (!store_.launched(key))
+      why = absl::StrCat("its directory on host ", options_.host,
+                         " was removed while it ran, and with it how it ended");
   }
   step(Vanished{key, wall_ms(), JobState::kLost, why});
 }
 
 void Supervisor::look_at_all() {
   next_look_ms_ = monotonic_ms() + options_.look_ms;
+  look_at_health();
+  if (health_.fault().empty()) outbox_->keep_reserve();
   for (Key key : alive()) {
     if (!store_.launched(key)) continue;
     // Asked before reading: a shepherd that writes its last word between the two is not taken for

@@ -22,10 +22,12 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
+#include "worker/agent/host_health.h"
 #include "worker/agent/job_store.h"
 #include "worker/agent/launcher_client.h"
 #include "worker/agent/outbox.h"
 #include "worker/lifecycle/lifecycle.h"
+#include "worker/shepherd/lease.h"
 
 namespace xce::worker {
 
@@ -35,7 +37,8 @@ class Supervisor {
     std::string data_dir;  // locked by the caller
     std::string host;
     std::string shepherd_binary;
-    std::string cgroup;  // parent of memory groups, or ""
+    JobSettings jobs;
+    HostHealth::Options health;
     int look_ms = 1000;  // between two looks at every job
   };
   struct OutputFiles {
@@ -49,6 +52,9 @@ class Supervisor {
   // Called, on the loop's thread, when new reports may be pending. Set before run().
   void set_reports_handler(std::function<void()> handler) { on_reports_ = std::move(handler); }
 
+  // Called, on the loop's thread, when fault() has changed. Set before run().
+  void set_fault_handler(std::function<void()> handler) { on_fault_ = std::move(handler); }
+
   // Starts the launcher and takes up the jobs found on disk. Before run().
   absl::Status start();
   // The loop, until stop(). Jobs go on afterwards.
@@ -60,8 +66,15 @@ class Supervisor {
   void disown(Key key, std::string why);
   void disown_all(JobId job, std::string why);
   void confirm(uint64_t seq);
-  // After a join: the last report that the controller has applied, and the revision it is at.
-  void joined(uint64_t applied, uint64_t revision);
+  // After a join: the last report that the controller has applied, the revision it is at, and the
+  // fault() that it was told. The jobs of this host must be observed anew after it.
+  void joined(uint64_t applied, uint64_t revision, std::string fault);
+  // Jobs with requeue may run until then (boot_ms(); shepherd/lease.h). To be called on this
+  // connection's hellos after joined(): what was posted before it is of an earlier lease.
+  void renew_lease(int64_t until_ms);
+
+  // Why this host can start no jobs now; "": it can. From any thread.
+  std::string fault() const;
 
   // Attempts that have not ended.
   std::vector<Key> alive() const;
@@ -83,8 +96,12 @@ class Supervisor {
   };
   struct JoinedAt {
     uint64_t applied, revision;
+    std::string fault;
   };
-  using Input = std::variant<Event, DisownAll, ConfirmUpTo, JoinedAt>;
+  struct RenewLease {
+    int64_t until_ms;
+  };
+  using Input = std::variant<Event, DisownAll, ConfirmUpTo, JoinedAt, RenewLease>;
 
   void post(Input input);
   void turn();
@@ -95,6 +112,11 @@ class Supervisor {
   void send_order(const Order& order);
   void confirm_now(uint64_t seq);
   void joined_now(const JoinedAt& joined);
+  void renew_now(int64_t until_ms);
+  void put_off(const Launch& launch);
+  void launch_put_off();
+  void look_at_health();
+  void host_failed(const std::string& why);
 
   void adopt_jobs();
   void adopt(Key key, const std::map<Key, Outbox::LaunchState>& launches);
@@ -106,22 +128,28 @@ class Supervisor {
   void look_at(Key key, bool dead);
   void look_at_all();
   void vanished(Key key, const Status& status);
+  void end_orphans();
+  void kill_marked(Key key);
   void after_commit();
 
   const Options options_;
   Outbox* const outbox_;
   JobStore store_;
   LauncherClient launcher_;
-  std::function<void()> on_reports_;
+  HostHealth health_;
+  std::function<void()> on_reports_, on_fault_;
   const std::string boot_id_;
 
   int epoll_fd_ = -1, wake_fd_ = -1, events_fd_ = -1;
   std::string event_lines_;
   std::map<Key, Track> tracks_;
   std::map<int, Key> by_pidfd_;
-  std::vector<Key> to_ask_;     // prepared; to be asked for once committed
-  std::vector<Key> to_remove_;  // directories of no more use
-  std::vector<Order> unsent_;   // orders that no shepherd took yet
+  std::vector<Key> to_ask_;      // prepared; to be asked for once committed
+  std::vector<Key> to_remove_;   // directories of no more use
+  std::vector<Order> unsent_;    // orders that no shepherd took yet
+  std::vector<Launch> put_off_;  // cannot be made now: a fault of the host, or no lease
+  Lease lease_;                  // as written
+  std::string told_fault_;       // at the last join
   bool outbox_failing_ = false;
   uint64_t revision_ = 0;  // highest that a join has told
   int64_t next_look_ms_ = 0;
@@ -129,6 +157,7 @@ class Supervisor {
   mutable absl::Mutex mutex_;
   std::vector<Input> inputs_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::string fault_ ABSL_GUARDED_BY(mutex_);
   mutable absl::Mutex lifecycle_mutex_;
   Lifecycle lifecycle_ ABSL_GUARDED_BY(lifecycle_mutex_);
 };

@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "absl/strings/str_cat.h"
+#include "libxce/base/trail.h"
 
 namespace xce::worker {
 namespace {
@@ -162,7 +163,7 @@ void XceLink::stop() { xcecli_stop(ctx_); }
 int XceLink::hello(HelloAnswer* out) {
   xce_hello_t hello{};
   const int status = xcecli_hello(ctx_, &hello);
-  if (status >= 0) *out = {hello.outbox_applied, hello.cluster_id};
+  if (status >= 0) *out = {hello.outbox_applied, hello.cluster_id, hello.joined, hello.lease_ms};
   return status;
 }
 
@@ -178,6 +179,8 @@ int XceLink::join(const HostAttrs& host, uint64_t instance, JoinAnswer* out) {
   attrs.memory_mb = host.memory_mb;
   attrs.gres = gres.data();
   attrs.ngres = gres.size();
+  attrs.worker_id = host.worker_id;
+  attrs.fault = host.fault.c_str();
   xce_joined_t joined{};
   const int status = xcecli_join(ctx_, HostRole_worker, &attrs, instance, &joined);
   if (status >= 0) *out = {joined.revision, joined.outbox_applied};
@@ -236,6 +239,12 @@ std::string XceLink::last_error() {
   xce_error_t error{};
   xcecli_last_error(&error);
   return error.message[0] != 0 ? error.message : xce_strerror(error.status);
+}
+
+std::string XceLink::last_outcomes() {
+  xce_error_t error{};
+  xcecli_last_error(&error);
+  return outcomes_by_candidate(error.trail);
 }
 
 std::string XceLink::current_master() {

@@ -264,6 +264,21 @@ void Lifecycle::on(const Vanished& event, int64_t, Actions* out) {
   end(event.key, &it->second, std::move(report), out);
 }
 
+void Lifecycle::on(const GivenBack& event, int64_t, Actions* out) {
+  auto it = jobs_.find(event.key);
+  if (it == jobs_.end() || it->second.phase != Phase::kLaunching) return;
+  Report report = report_of(event.key, NotifyKind::kFail, event.time_ms);
+  report.outcome = JobState::kPending;
+  report.message = event.message;
+  out->push_back(Note{true, words(event.key) + " is given back: " + event.message});
+  end(event.key, &it->second, std::move(report), out);
+}
+
+void Lifecycle::on(const NotLaunched& event, int64_t, Actions*) {
+  auto it = jobs_.find(event.key);
+  if (it != jobs_.end() && it->second.phase == Phase::kLaunching) jobs_.erase(it);
+}
+
 void Lifecycle::on(const FinalConfirmed& event, int64_t, Actions* out) {
   auto it = jobs_.find(event.key);
   if (it == jobs_.end() || it->second.phase != Phase::kEnded) return;

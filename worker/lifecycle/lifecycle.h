@@ -89,13 +89,21 @@ struct Vanished {  // the shepherd is dead and left no last word, or never came 
   JobState outcome = JobState::kLost;
   std::string message;
 };
+struct GivenBack {  // this host cannot start it, through no fault of the job's
+  Key key;
+  int64_t time_ms = 0;
+  std::string message;
+};
+struct NotLaunched {  // its launch was put off and is dropped: it is launched when observed again
+  Key key;
+};
 struct ControllersReset {};  // they lost their past: what was remembered of ended jobs is void
 struct FinalConfirmed {      // the controller has applied the last report of this attempt
   Key key;
 };
 
 using Event = std::variant<Observed, Disowned, Found, Started, Suspended, Resumed, Exited, Vanished,
-                           FinalConfirmed, ControllersReset>;
+                           GivenBack, NotLaunched, FinalConfirmed, ControllersReset>;
 
 // ---- actions ----
 
@@ -158,6 +166,8 @@ class Lifecycle {
   void on(const Resumed& event, int64_t now_ms, Actions* out);
   void on(const Exited& event, int64_t now_ms, Actions* out);
   void on(const Vanished& event, int64_t now_ms, Actions* out);
+  void on(const GivenBack& event, int64_t now_ms, Actions* out);
+  void on(const NotLaunched& event, int64_t now_ms, Actions* out);
   void on(const FinalConfirmed& event, int64_t now_ms, Actions* out);
   void on(const ControllersReset& event, int64_t now_ms, Actions* out);
 

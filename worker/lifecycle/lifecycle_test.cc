@@ -237,5 +237,26 @@ TEST_F(Story, FoundWithItsEndReportedAndUnconfirmed) {
   EXPECT_EQ(tell(FinalConfirmed{k17}), "remove");
 }
 
+TEST_F(Story, AJobThatTheHostCannotStartIsGivenBackAndMayComeAgain) {
+  EXPECT_EQ(tell(Observed{job(JobState::kStarting)}), "launch 17.1");
+  EXPECT_EQ(tell(GivenBack{k17, 5, "disk full"}), "report fail PENDING");
+  EXPECT_EQ(last_.message, "disk full");
+  EXPECT_EQ(tell(GivenBack{k17, 6, "disk full"}), "");
+  EXPECT_EQ(tell(Observed{job(JobState::kStarting)}), "") << "an old record";
+  EXPECT_EQ(tell(FinalConfirmed{k17}), "remove");
+  EXPECT_EQ(tell(Observed{job(JobState::kStarting)}), "") << "an old record still";
+  EXPECT_EQ(tell(Observed{job(JobState::kStarting, 2)}), "launch 17.2");
+}
+
+TEST_F(Story, ALaunchThatWasPutOffAndDroppedIsMadeWhenTheJobIsObservedAgain) {
+  EXPECT_EQ(tell(Observed{job(JobState::kStarting)}), "launch 17.1");
+  EXPECT_EQ(tell(NotLaunched{k17}), "");
+  EXPECT_EQ(machine_.find(k17), nullptr);
+  EXPECT_EQ(tell(Observed{job(JobState::kStarting)}), "launch 17.1");
+  started();
+  EXPECT_EQ(tell(NotLaunched{k17}), "");
+  EXPECT_NE(machine_.find(k17), nullptr) << "what runs is not dropped";
+}
+
 }  // namespace
 }  // namespace xce::worker

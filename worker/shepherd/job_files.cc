@@ -2,6 +2,7 @@
 #include "worker/shepherd/job_files.h"
 
 #include <charconv>
+#include <cstdlib>
 
 #include "worker/shepherd/record.h"
 
@@ -48,7 +49,15 @@ std::string encode_spec(const ShepherdSpec& spec) {
   r.add_unsigned("warn_signal", spec.warn_signal);
   r.add_unsigned("warn_before_s", spec.warn_before_s);
   r.add_unsigned("kill_wait_ms", spec.kill_wait_ms);
-  r.add("cgroup", spec.cgroup);
+  for (const std::string& cgroup : spec.cgroups) r.add("cgroup", cgroup);
+  r.add_unsigned("limit_cpus", spec.limit_cpus ? 1 : 0);
+  r.add_unsigned("max_processes", spec.max_processes);
+  r.add_unsigned("leased", spec.leased ? 1 : 0);
+  r.add_unsigned("lease_epoch", spec.lease_epoch);
+  r.add_unsigned("run_as", spec.run_as ? 1 : 0);
+  r.add_unsigned("uid", spec.uid);
+  r.add_unsigned("gid", spec.gid);
+  for (const uint32_t group : spec.groups) r.add("group", int64_t{group});
   return r.encode();
 }
 
@@ -78,7 +87,17 @@ bool decode_spec(std::string_view bytes, ShepherdSpec* spec) {
   spec->warn_signal = static_cast<uint32_t>(r.unsigned_number("warn_signal"));
   spec->warn_before_s = static_cast<uint32_t>(r.unsigned_number("warn_before_s"));
   spec->kill_wait_ms = static_cast<uint32_t>(r.unsigned_number("kill_wait_ms"));
-  spec->cgroup = r.text("cgroup");
+  spec->cgroups = r.list("cgroup");
+  spec->limit_cpus = r.unsigned_number("limit_cpus") != 0;
+  spec->max_processes = static_cast<uint32_t>(r.unsigned_number("max_processes"));
+  spec->leased = r.unsigned_number("leased") != 0;
+  spec->lease_epoch = r.unsigned_number("lease_epoch");
+  spec->run_as = r.unsigned_number("run_as") != 0;
+  spec->uid = static_cast<uint32_t>(r.unsigned_number("uid"));
+  spec->gid = static_cast<uint32_t>(r.unsigned_number("gid"));
+  spec->groups.clear();
+  for (const std::string& group : r.list("group"))
+    spec->groups.push_back(static_cast<uint32_t>(std::strtoul(group.c_str(), nullptr, 10)));
   return spec->job != 0;
 }
 

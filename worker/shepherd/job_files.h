@@ -44,8 +44,15 @@ struct ShepherdSpec {
   uint32_t cpus = 1;
   uint64_t memory_mb = 0;
   uint32_t time_limit_s = 0, warn_signal = 0, warn_before_s = 0;
-  uint32_t kill_wait_ms = 5000;  // from TERM to KILL
-  std::string cgroup;  // an existing, writable parent for the job's memory cgroup; "": none
+  uint32_t kill_wait_ms = 5000;      // from TERM to KILL
+  std::vector<std::string> cgroups;  // writable parents for the job's control groups: job_cgroup.h
+  bool limit_cpus = false;           // to `cpus`, where a control group can
+  uint32_t max_processes = 0;        // of the whole job at once; 0: any
+  bool leased = false;               // ends when the host's lease has run out: lease.h
+  uint64_t lease_epoch = 0;          // that it was launched in
+  bool run_as = false;               // switch to uid, gid and groups, which the worker looked up
+  uint32_t uid = 0, gid = 0;
+  std::vector<uint32_t> groups;
 };
 
 struct StatusStarted {
@@ -60,7 +67,7 @@ struct StatusStarted {
 
 struct StatusExit {
   int64_t time_ms = 0;
-  std::string outcome;  // COMPLETED, FAILED, KILLED, TIMEOUT
+  std::string outcome;  // COMPLETED, FAILED, KILLED, TIMEOUT, LOST (its lease ran out)
   int32_t exit_code = 0;
   uint32_t exit_signal = 0;
   uint64_t cpu_ms = 0, peak_memory_kb = 0, wall_ms = 0;

@@ -113,6 +113,65 @@ std::vector<pid_t> descendants(pid_t root) {
   return found;
 }
 
+TreeUsage usage_of(const std::vector<pid_t>& pids) {
+  static const uint64_t page_kb = static_cast<uint64_t>(sysconf(_SC_PAGESIZE)) / 1024;
+  TreeUsage usage;
+  for (pid_t pid : pids) {
+    uint64_t size = 0, resident = 0;
+    std::istringstream in(read_small_file("/proc/" + std::to_string(pid) + "/statm"));
+    if (!(in >> size >> resident)) continue;
+    usage.memory_kb += resident * page_kb;
+    ++usage.processes;
+  }
+  return usage;
+}
+
+uint64_t shared_memory_kb(const std::vector<pid_t>& pids) {
+  uint64_t sum = 0;
+  for (pid_t pid : pids) {
+    const std::string text = read_small_file("/proc/" + std::to_string(pid) + "/smaps_rollup");
+    const size_t at = text.find("\nPss:");
+    // A kernel or a process that does not tell: what is resident.
+    sum += at == std::string::npos ? usage_of({pid}).memory_kb
+                                   : std::strtoull(text.c_str() + at + 5, nullptr, 10);
+  }
+  return sum;
+}
+
+std::vector<MarkedProcess> marked_processes(const std::string& data_dir) {
+  const std::string mark = std::string(1, '\0') + kMarkVariable + "=" + data_dir + "/jobs/";
+  std::vector<MarkedProcess> found;
+  for (pid_t pid : all_pids()) {
+    if (pid == getpid()) continue;
+    const std::string environment =
+        std::string(1, '\0') + read_small_file("/proc/" + std::to_string(pid) + "/environ");
+    const size_t at = environment.find(mark);
+    if (at == std::string::npos) continue;
+    const std::string name = environment.substr(at + mark.size());
+    if (start_ticks(pid) != 0) found.push_back({pid, name.substr(0, name.find('\0'))});
+  }
+  return found;
+}
+
+pid_t shepherd_above(pid_t pid, const std::string& data_dir) {
+  // Its command line is its launcher's: xce_shepherd launcher FD DATA.
+  const std::string end = std::string(1, '\0') + data_dir + std::string(1, '\0');
+  for (int depth = 0; depth < 1000; ++depth) {
+    const auto stat = read_stat(pid);
+    if (!stat || stat->parent <= 1) return 0;
+    pid = stat->parent;
+    const std::string line = read_small_file("/proc/" + std::to_string(pid) + "/cmdline");
+    const size_t verb = line.find(std::string("\0launcher\0", 10));
+    if (verb == std::string::npos || line.size() < end.size() ||
+        line.compare(line.size() - end.size(), end.size(), end) != 0)
+      continue;
+    // A launcher itself has no job; a shepherd calls itself after its own.
+    const std::string name = read_small_file("/proc/" + std::to_string(pid) + "/comm");
+    return name.compare(0, 8, "xce-job-") == 0 ? pid : 0;
+  }
+  return 0;
+}
+
 std::vector<pid_t> session_members(pid_t session) {
   std::vector<pid_t> found;
   for (pid_t pid : all_pids()) {

@@ -18,8 +18,9 @@
 #include <cstring>
 #include <memory>
 
+#include "worker/shepherd/job_cgroup.h"
 #include "worker/shepherd/job_files.h"
-#include "worker/shepherd/memory_cgroup.h"
+#include "worker/shepherd/lease.h"
 #include "worker/shepherd/process_tree.h"
 #include "worker/shepherd/start_job.h"
 
@@ -29,6 +30,11 @@ namespace {
 constexpr int64_t kNever = INT64_MAX;
 constexpr int64_t kSweepMs = 20;          // between two rounds of KILL
 constexpr int64_t kGiveUpMs = 30 * 1000;  // of KILL without effect: processes stuck in the kernel
+constexpr int64_t kLookMs = 500;          // between two looks at the lease and at what the job uses
+constexpr char kLeaseMessage[] =
+    "ended by its host: it asks to be requeued when its host is lost, and no controller renewed "
+    "the "
+    "host's lease";
 
 int64_t clock_ms(clockid_t clock) {
   timespec t{};
@@ -59,7 +65,11 @@ class Shepherd {
   void finish();
   void last_word(const StatusExit& exit);
   int fail(const std::string& message, int exit_code);
+  void decide(StatusExit* exit) const;
 
+  bool lease_ran_out();
+  bool measures() const;
+  void measure();
   int64_t next_deadline() const;
   void on_time();
   void reap();
@@ -78,7 +88,7 @@ class Shepherd {
   AttemptName name_;
   off_t status_end_ = 0;
   ShepherdSpec spec_;
-  std::unique_ptr<MemoryCgroup> cgroup_;
+  std::unique_ptr<JobCgroup> cgroup_;
   int control_fd_ = -1, signal_fd_ = -1;
   std::string orders_;  // received, not yet whole lines
 
@@ -86,10 +96,13 @@ class Shepherd {
   std::string stdout_file_, stderr_file_;
   int64_t start_ms_ = 0, end_ms_ = 0;
   int64_t warn_at_ = kNever, limit_at_ = kNever, kill_at_ = kNever, sweep_at_ = kNever,
-          give_up_at_ = kNever;
+          give_up_at_ = kNever, look_at_ = kNever;
   bool main_ended_ = false, no_children_ = false, terminating_ = false, suspended_ = false;
   bool warned_ = false, timed_out_ = false, killed_ = false, stuck_ = false;
-  uint32_t user_signal_ = 0;  // a signal that a person asked for by number
+  bool lease_lost_ = false, over_memory_ = false, over_processes_ = false;
+  int64_t lease_until_ms_ = 0;   // of boot_ms(), as last read
+  uint64_t peak_memory_kb_ = 0;  // of the whole tree, as measured
+  uint32_t user_signal_ = 0;     // a signal that a person asked for by number
   int wait_status_ = 0;
 };
 
@@ -152,10 +165,20 @@ int Shepherd::run() {
     return fail("the worker's file " + job_dir_ + "/" + kSpecFile + " cannot be read", 1);
   prctl(PR_SET_NAME, ("xce-job-" + std::to_string(spec_.job)).c_str());
   open_control();
-  cgroup_ = std::make_unique<MemoryCgroup>(spec_.cgroup, "job." + dir_name_, spec_.memory_mb);
-
+  cgroup_ = std::make_unique<JobCgroup>(
+      spec_.cgroups, "job." + dir_name_,
+      CgroupLimits{spec_.memory_mb, spec_.limit_cpus ? spec_.cpus : 0, spec_.max_processes});
+  if (lease_ran_out()) {
+    StatusExit exit;
+    exit.time_ms = wall_ms();
+    exit.outcome = "LOST";
+    exit.message = kLeaseMessage;
+    last_word(exit);
+    return 0;
+  }
   start_ms_ = now_ms();
-  StartResult result = start_job(spec_, job_dir_, cgroup_->procs_file());
+  if (spec_.leased || measures()) look_at_ = start_ms_ + kLookMs;
+  StartResult result = start_job(spec_, job_dir_, *cgroup_);
   stdout_file_ = result.stdout_file;
   stderr_file_ = result.stderr_file;
   if (result.pid == 0) return fail(result.error, result.exit_code);
@@ -194,7 +217,36 @@ int Shepherd::run() {
 }
 
 int64_t Shepherd::next_deadline() const {
-  return std::min({warn_at_, limit_at_, kill_at_, sweep_at_, give_up_at_});
+  int64_t look_at = look_at_;
+  if (spec_.leased && look_at_ != kNever)
+    look_at = std::min(look_at, now_ms() + std::max<int64_t>(lease_until_ms_ - boot_ms(), 0));
+  return std::min({warn_at_, limit_at_, kill_at_, sweep_at_, give_up_at_, look_at});
+}
+
+bool Shepherd::lease_ran_out() {
+  if (!spec_.leased) return false;
+  const Lease lease = read_lease(data_dir_).value_or(Lease{lease_until_ms_, spec_.lease_epoch});
+  if (lease.epoch != spec_.lease_epoch) return true;  // it ran out, and another one began
+  lease_until_ms_ = lease.until_ms;
+  return boot_ms() >= lease_until_ms_;
+}
+
+// Whether limits are kept by looking, for want of control groups.
+bool Shepherd::measures() const {
+  return (spec_.memory_mb != 0 && !cgroup_->limits_memory()) ||
+         (spec_.max_processes != 0 && !cgroup_->limits_processes());
+}
+
+void Shepherd::measure() {
+  const std::vector<pid_t> tree = descendants(getpid());
+  TreeUsage usage = usage_of(tree);
+  const uint64_t limit_kb = spec_.memory_mb * 1024;
+  const bool looks_over = spec_.memory_mb != 0 && usage.memory_kb > limit_kb;
+  if (looks_over) usage.memory_kb = std::min(usage.memory_kb, shared_memory_kb(tree));
+  peak_memory_kb_ = std::max(peak_memory_kb_, usage.memory_kb);
+  over_memory_ = looks_over && usage.memory_kb > limit_kb;
+  over_processes_ = spec_.max_processes != 0 && usage.processes > spec_.max_processes;
+  if (over_memory_ || over_processes_) start_sweep();
 }
 
 void Shepherd::on_time() {
@@ -211,6 +263,16 @@ void Shepherd::on_time() {
       terminate();
     }
   }
+  if (!terminating_ && !main_ended_ && look_at_ != kNever) {
+    if (lease_ran_out()) {
+      lease_lost_ = true;
+      terminate();
+    } else if (now >= look_at_ && measures()) {
+      measure();
+    }
+    if (now >= look_at_) look_at_ = now + kLookMs;
+  }
+  if (terminating_ || main_ended_) look_at_ = kNever;
   if (now >= kill_at_) start_sweep();
   if (now >= sweep_at_) {
     sweep_at_ = now + kSweepMs;
@@ -318,13 +380,55 @@ void Shepherd::signal_tree(int signal) {
   std::vector<pid_t> signalled;
   for (int round = 0; round < 10; ++round) {
     bool fresh = false;
-    for (pid_t pid : descendants(getpid())) {
+    std::vector<pid_t> tree = descendants(getpid());
+    for (pid_t member : cgroup_->members()) {
+      if (std::find(tree.begin(), tree.end(), member) == tree.end()) tree.push_back(member);
+    }
+    for (pid_t pid : tree) {
       if (std::find(signalled.begin(), signalled.end(), pid) != signalled.end()) continue;
       kill(pid, signal);
       signalled.push_back(pid);
       fresh = true;
     }
     if (!fresh) break;
+  }
+}
+
+// The outcome and its words, once exit code and signal are known.
+void Shepherd::decide(StatusExit* exit) const {
+  const bool root = spec_.run_as ? spec_.uid == 0 : geteuid() == 0;
+  const std::string full = full_disk_message(stdout_file_, root);
+  const std::string full_err =
+      stderr_file_ == stdout_file_ ? "" : full_disk_message(stderr_file_, root);
+  if (lease_lost_) {
+    exit->outcome = "LOST";
+    exit->message = kLeaseMessage;
+  } else if (timed_out_) {
+    exit->outcome = "TIMEOUT";
+    exit->message = "ended at its time limit of " + std::to_string(spec_.time_limit_s) + " s";
+  } else if (over_memory_ || (cgroup_->killed_for_memory() && !killed_)) {
+    exit->outcome = "FAILED";
+    exit->message = "used more than its " + std::to_string(spec_.memory_mb) +
+                    " MiB of memory; submit with more (--memory)";
+  } else if (over_processes_) {
+    exit->outcome = "FAILED";
+    exit->message = "had more than the " + std::to_string(spec_.max_processes) +
+                    " processes at once that this host allows a job";
+  } else if (killed_ || (user_signal_ != 0 && exit->exit_signal == user_signal_)) {
+    exit->outcome = "KILLED";
+  } else if (!full.empty() || !full_err.empty()) {
+    exit->outcome = "FAILED";
+    exit->message = full.empty() ? full_err : full;
+  } else {
+    exit->outcome = exit->exit_code == 0 ? "COMPLETED" : "FAILED";
+    if (exit->exit_signal != 0) {
+      exit->message = "ended by signal " + std::to_string(exit->exit_signal) + " (" +
+                      strsignal(static_cast<int>(exit->exit_signal)) + ")";
+    }
+    if (exit->exit_code != 0 && cgroup_->refused_a_process())
+      exit->message += std::string(exit->message.empty() ? "" : "; ") + "it reached the " +
+                       std::to_string(spec_.max_processes) +
+                       " processes that this host allows a job";
   }
 }
 
@@ -338,27 +442,7 @@ void Shepherd::finish() {
   } else {
     exit.exit_code = WEXITSTATUS(wait_status_);
   }
-  const std::string full = full_disk_message(stdout_file_);
-  const std::string full_err = stderr_file_ == stdout_file_ ? "" : full_disk_message(stderr_file_);
-  if (timed_out_) {
-    exit.outcome = "TIMEOUT";
-    exit.message = "ended at its time limit of " + std::to_string(spec_.time_limit_s) + " s";
-  } else if (killed_ || (user_signal_ != 0 && exit.exit_signal == user_signal_)) {
-    exit.outcome = "KILLED";
-  } else if (cgroup_->killed_for_memory()) {
-    exit.outcome = "FAILED";
-    exit.message = "used more than its " + std::to_string(spec_.memory_mb) +
-                   " MiB of memory; submit with more (--mem)";
-  } else if (!full.empty() || !full_err.empty()) {
-    exit.outcome = "FAILED";
-    exit.message = full.empty() ? full_err : full;
-  } else {
-    exit.outcome = exit.exit_code == 0 ? "COMPLETED" : "FAILED";
-    if (exit.exit_signal != 0) {
-      exit.message = "ended by signal " + std::to_string(exit.exit_signal) + " (" +
-                     strsignal(static_cast<int>(exit.exit_signal)) + ")";
-    }
-  }
+  decide(&exit);
   if (stuck_)
     exit.message +=
         std::string(exit.message.empty() ? "" : "; ") + "some of its processes could not be killed";
@@ -368,7 +452,8 @@ void Shepherd::finish() {
     return static_cast<uint64_t>(t.tv_sec) * 1000 + static_cast<uint64_t>(t.tv_usec) / 1000;
   };
   exit.cpu_ms = ms(usage.ru_utime) + ms(usage.ru_stime);
-  exit.peak_memory_kb = static_cast<uint64_t>(usage.ru_maxrss);
+  exit.peak_memory_kb = std::max(
+      {static_cast<uint64_t>(usage.ru_maxrss), peak_memory_kb_, cgroup_->peak_memory_kb()});
   exit.wall_ms = static_cast<uint64_t>(end_ms_ - start_ms_);
   last_word(exit);
 }

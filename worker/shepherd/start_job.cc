@@ -2,6 +2,8 @@
 #include "worker/shepherd/start_job.h"
 
 #include <fcntl.h>
+#include <grp.h>
+#include <limits.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -9,6 +11,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -18,10 +21,15 @@ namespace xce::worker {
 namespace {
 
 constexpr char kDefaultPath[] = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";
-constexpr int kStages = 3;
-enum Stage : int { kStageSession = 0, kStageWorkDir = 1, kStageExec = 2 };
-const char* const kStageWords[kStages] = {"cannot make a session",
-                                          "cannot enter the work directory", "cannot execute"};
+enum Stage : int {
+  kStageSession,
+  kStageUser,
+  kStageWorkDir,
+  kStageInput,
+  kStageOutput,
+  kStageError,
+  kStageExec
+};
 
 struct ChildError {
   int stage;
@@ -39,49 +47,18 @@ int open_output(const std::string& path, uint32_t attempt) {
   return open(path.c_str(), flags, 0644);
 }
 
-struct Files {
-  int in = -1, out = -1, err = -1;
-  ~Files() {
-    if (in >= 0) close(in);
-    if (err >= 0 && err != out) close(err);
-    if (out >= 0) close(out);
-  }
+// Where the job reads and writes, absolute.
+struct Paths {
+  std::string in, out, err;
 };
 
-std::string open_files(const ShepherdSpec& spec, Files* files, StartResult* result) {
-  struct stat st;
-  if (stat(spec.work_dir.c_str(), &st) != 0) {
-    return "work directory " + spec.work_dir + " cannot be used on host " + spec.host + ": " +
-           std::strerror(errno) + "; create it there or submit with another work directory";
-  }
-  if (!S_ISDIR(st.st_mode))
-    return "work directory " + spec.work_dir + " is not a directory on host " + spec.host;
-
-  std::string in = spec.stdin_path.empty() ? "/dev/null" : spec.stdin_path;
-  if (in.front() != '/') in = spec.work_dir + "/" + in;
-  files->in = open(in.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-  if (files->in < 0)
-    return with_errno("cannot read the input " + in + " on host " + spec.host, errno);
-  fcntl(files->in, F_SETFL, 0);  // O_NONBLOCK was for opening a FIFO without waiting for its writer
-
-  result->stdout_file = output_path(spec, spec.stdout_path);
-  files->out = open_output(result->stdout_file, spec.attempt);
-  if (files->out < 0) {
-    return with_errno("cannot write " + result->stdout_file + " on host " + spec.host, errno) +
-           "; submit with another output file (-o)";
-  }
-  result->stderr_file =
-      spec.stderr_path.empty() ? result->stdout_file : output_path(spec, spec.stderr_path);
-  if (result->stderr_file == result->stdout_file) {
-    files->err = files->out;
-    return "";
-  }
-  files->err = open_output(result->stderr_file, spec.attempt);
-  if (files->err < 0) {
-    return with_errno("cannot write " + result->stderr_file + " on host " + spec.host, errno) +
-           "; submit with another error file (-e)";
-  }
-  return "";
+Paths paths_of(const ShepherdSpec& spec) {
+  Paths paths;
+  paths.in = spec.stdin_path.empty() ? "/dev/null" : spec.stdin_path;
+  if (paths.in.front() != '/') paths.in = spec.work_dir + "/" + paths.in;
+  paths.out = output_path(spec, spec.stdout_path);
+  paths.err = spec.stderr_path.empty() ? paths.out : output_path(spec, spec.stderr_path);
+  return paths;
 }
 
 // Words for a failed exec of a script: the kernel says ENOENT of the script when its interpreter is
@@ -114,7 +91,7 @@ std::string exec_error(const ShepherdSpec& spec, const std::string& program, int
 bool is_ours(const std::string& entry) {
   const std::string name = entry.substr(0, entry.find('='));
   for (const char* own : {"XCE_JOB_ID", "XCE_ARRAY_ID", "XCE_ARRAY_INDEX", "XCE_JOB_NAME",
-                          "XCE_HOST", "XCE_CPUS", "XCE_NODELIST", "XCE_ATTEMPT"}) {
+                          "XCE_HOST", "XCE_CPUS", "XCE_NODELIST", "XCE_ATTEMPT", kMarkVariable}) {
     if (name == own) return true;
   }
   return false;
@@ -126,43 +103,127 @@ bool is_ours(const std::string& entry) {
   _exit(127);
 }
 
-// Between fork and exec.
-[[noreturn]] void child(const ShepherdSpec& spec, const std::string& program, char** argv,
-                        char** envp, const Files& files, const std::string& cgroup_procs,
-                        int pipe) {
-  if (setsid() < 0) child_fails(pipe, kStageSession);
-  prctl(PR_SET_PDEATHSIG, SIGKILL);  // a shepherd that is killed takes its job along
-  if (!cgroup_procs.empty()) {
-    const int fd = open(cgroup_procs.c_str(), O_WRONLY | O_CLOEXEC);
+// Becomes the user of the job for good, with that user's groups, and makes sure of it. On failure
+// errno tells.
+bool become_user(const ShepherdSpec& spec, const std::vector<gid_t>& groups) {
+  if (!spec.run_as) return true;
+  const uid_t uid = spec.uid;
+  const gid_t gid = spec.gid;
+  if (setgroups(groups.size(), groups.data()) != 0 || setresgid(gid, gid, gid) != 0 ||
+      setresuid(uid, uid, uid) != 0)
+    return false;
+  uid_t real = 0, effective = 0, saved = 0;
+  gid_t real_group = 0, effective_group = 0, saved_group = 0;
+  gid_t now[NGROUPS_MAX];
+  const int count = getgroups(NGROUPS_MAX, now);
+  errno = EPERM;
+  if (getresuid(&real, &effective, &saved) != 0 || real != uid || effective != uid || saved != uid)
+    return false;
+  if (getresgid(&real_group, &effective_group, &saved_group) != 0 || real_group != gid ||
+      effective_group != gid || saved_group != gid)
+    return false;
+  if (count < 0 || static_cast<size_t>(count) > groups.size()) return false;
+  for (int i = 0; i < count; ++i) {
+    if (std::find(groups.begin(), groups.end(), now[i]) == groups.end()) return false;
+  }
+  const bool can_go_back = uid != 0 && setresuid(0, 0, 0) == 0;
+  errno = EPERM;
+  return !can_go_back;
+}
+
+// What the child needs, made before the fork: between fork and exec nothing is allocated.
+struct Child {
+  const ShepherdSpec& spec;
+  const Paths& paths;
+  const std::string& program;
+  const std::vector<std::string>& cgroup_procs;
+  const std::vector<gid_t>& groups;
+  char** argv;
+  char** envp;
+  bool limit_processes;  // by rlimit
+  pid_t shepherd;
+  int pipe;
+};
+
+void open_files(const Child& c) {
+  // O_NONBLOCK: for opening a FIFO without waiting for its writer.
+  const int in = open(c.paths.in.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+  if (in < 0) child_fails(c.pipe, kStageInput);
+  fcntl(in, F_SETFL, 0);
+  const int out = open_output(c.paths.out, c.spec.attempt);
+  if (out < 0) child_fails(c.pipe, kStageOutput);
+  const int err = c.paths.err == c.paths.out ? out : open_output(c.paths.err, c.spec.attempt);
+  if (err < 0) child_fails(c.pipe, kStageError);
+  dup2(in, 0);
+  dup2(out, 1);
+  dup2(err, 2);
+}
+
+// Between fork and exec. Files are opened as the user of the job: root's rights must not help.
+[[noreturn]] void child(const Child& c) {
+  if (setsid() < 0) child_fails(c.pipe, kStageSession);
+  for (const std::string& procs : c.cgroup_procs) {
+    const int fd = open(procs.c_str(), O_WRONLY | O_CLOEXEC);
     if (fd >= 0 && write(fd, "0", 1) < 0)
       errno = 0;  // without the group there is no limit; the job runs all the same
   }
-  if (chdir(spec.work_dir.c_str()) != 0) child_fails(pipe, kStageWorkDir);
   umask(022);
-  dup2(files.in, 0);
-  dup2(files.out, 1);
-  dup2(files.err, 2);
+  if (c.limit_processes) {
+    const rlimit limit{c.spec.max_processes, c.spec.max_processes};
+    setrlimit(RLIMIT_NPROC, &limit);
+  }
+  if (!become_user(c.spec, c.groups)) child_fails(c.pipe, kStageUser);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);  // a shepherd that is killed takes its job along
+  if (getppid() != c.shepherd) _exit(127);
+  if (chdir(c.spec.work_dir.c_str()) != 0) child_fails(c.pipe, kStageWorkDir);
+  open_files(c);
   for (int sig = 1; sig < NSIG; ++sig) signal(sig, SIG_DFL);
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
-  environ = envp;
+  environ = c.envp;
   for (int tries = 0; tries < 50; ++tries) {
-    if (spec.has_script) {
-      execve(program.c_str(), argv, envp);
+    if (c.spec.has_script) {
+      execve(c.program.c_str(), c.argv, c.envp);
     } else {
-      execvp(program.c_str(), argv);
+      execvp(c.program.c_str(), c.argv);
     }
     if (errno != ETXTBSY)
       break;  // a writer of the script is still about to close it in another process
     usleep(2000);
   }
-  child_fails(pipe, kStageExec);
+  child_fails(c.pipe, kStageExec);
+}
+
+// What went wrong at that stage, and what to do about it.
+std::string stage_error(const ShepherdSpec& spec, const Paths& paths, const std::string& program,
+                        const ChildError& error) {
+  const std::string here = " on host " + spec.host;
+  switch (error.stage) {
+    case kStageUser:
+      return with_errno(
+          "cannot become user " + std::to_string(spec.uid) + " (" + spec.user + ")" + here,
+          error.error);
+    case kStageWorkDir:
+      if (error.error == ENOTDIR)
+        return "work directory " + spec.work_dir + " is not a directory" + here;
+      return with_errno("work directory " + spec.work_dir + " cannot be used" + here, error.error) +
+             "; create it there or submit with another work directory";
+    case kStageInput: return with_errno("cannot read the input " + paths.in + here, error.error);
+    case kStageOutput:
+      return with_errno("cannot write " + paths.out + here, error.error) +
+             "; submit with another output file (-o)";
+    case kStageError:
+      return with_errno("cannot write " + paths.err + here, error.error) +
+             "; submit with another error file (-e)";
+    case kStageExec: return exec_error(spec, program, error.error);
+    default: return with_errno("cannot make a session" + here, error.error);
+  }
 }
 
 }  // namespace
 
-std::vector<std::string> job_environment(const ShepherdSpec& spec) {
+std::vector<std::string> job_environment(const ShepherdSpec& spec, const std::string& job_dir) {
   std::vector<std::string> env;
   bool path = false;
   for (const std::string& entry : spec.env) {
@@ -181,23 +242,21 @@ std::vector<std::string> job_environment(const ShepherdSpec& spec) {
   env.push_back("XCE_CPUS=" + std::to_string(spec.cpus));
   env.push_back("XCE_NODELIST=" + spec.node_list);
   env.push_back("XCE_ATTEMPT=" + std::to_string(spec.attempt));
+  env.push_back(std::string(kMarkVariable) + "=" + job_dir);
   return env;
 }
 
 StartResult start_job(const ShepherdSpec& spec, const std::string& job_dir,
-                      const std::string& cgroup_procs) {
+                      const JobCgroup& cgroup) {
   StartResult result;
   result.exit_code = 1;
-  Files files;
-  result.error = open_files(spec, &files, &result);
-  if (!result.error.empty()) return result;
   if (!spec.has_script && (spec.args.empty() || spec.args.front().empty())) {
     result.error = "the job has neither a script nor a command";
     return result;
   }
-
+  const Paths paths = paths_of(spec);
   const std::string program = spec.has_script ? job_dir + "/" + kScriptFile : spec.args.front();
-  std::vector<std::string> env = job_environment(spec), args = spec.args;
+  std::vector<std::string> env = job_environment(spec, job_dir), args = spec.args;
   if (spec.has_script) args.insert(args.begin(), program);
   std::vector<char*> argv, envp;
   for (std::string& arg : args) argv.push_back(arg.data());
@@ -210,8 +269,14 @@ StartResult start_job(const ShepherdSpec& spec, const std::string& job_dir,
     result.error = with_errno("cannot start the job on host " + spec.host, errno);
     return result;
   }
+  const std::vector<gid_t> groups(spec.groups.begin(), spec.groups.end());
+  const bool limit_processes =
+      spec.run_as && spec.uid != 0 && spec.max_processes != 0 && !cgroup.limits_processes();
+  const Child for_child{spec,     paths,       program,     cgroup.procs_files(),
+                        groups,   argv.data(), envp.data(), limit_processes,
+                        getpid(), pipe_fds[1]};
   const pid_t pid = fork();
-  if (pid == 0) child(spec, program, argv.data(), envp.data(), files, cgroup_procs, pipe_fds[1]);
+  if (pid == 0) child(for_child);
   const int fork_error = errno;
   close(pipe_fds[1]);
   if (pid < 0) {
@@ -224,23 +289,22 @@ StartResult start_job(const ShepherdSpec& spec, const std::string& job_dir,
   do n = read(pipe_fds[0], &error, sizeof error);
   while (n < 0 && errno == EINTR);
   close(pipe_fds[0]);
+  if (n == 0 || error.stage > kStageInput) result.stdout_file = paths.out;
+  if (n == 0 || error.stage > kStageOutput) result.stderr_file = paths.err;
   if (n == 0) {  // closed by a successful exec
     result.pid = pid;
     result.exit_code = 0;
     return result;
   }
-  const bool exec = n == sizeof error && error.stage == kStageExec;
-  result.exit_code = exec ? (error.error == ENOENT ? 127 : 126) : 1;
-  result.error =
-      exec ? exec_error(spec, program, error.error)
-           : with_errno(kStageWords[error.stage % kStages] + (" " + spec.work_dir), error.error);
+  if (error.stage == kStageExec) result.exit_code = error.error == ENOENT ? 127 : 126;
+  result.error = stage_error(spec, paths, program, error);
   return result;
 }
 
-std::string full_disk_message(const std::string& file) {
+std::string full_disk_message(const std::string& file, bool root) {
   struct statvfs fs;
   if (file.empty() || statvfs(file.c_str(), &fs) != 0) return "";
-  if (fs.f_blocks == 0 || fs.f_bavail > 0)
+  if (fs.f_blocks == 0 || (root ? fs.f_bfree : fs.f_bavail) > 0)
     return "";  // devices such as /dev/null have no blocks at all
   return "cannot write " + file +
          ": No space left on device; free space there or submit with another output file";

@@ -1,5 +1,5 @@
-// Starting the job's first process: files opened, environment made, fork, exec, and words for
-// whatever goes wrong. Standard library only. For a single-threaded process.
+// Starting the job's first process: fork, the switch to the job's user, files opened, exec, and
+// words for whatever goes wrong. Standard library only. For a single-threaded process.
 #ifndef XCE_WORKER_SHEPHERD_START_JOB_H_
 #define XCE_WORKER_SHEPHERD_START_JOB_H_
 
@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "worker/shepherd/job_cgroup.h"
 #include "worker/shepherd/job_files.h"
 
 namespace xce::worker {
@@ -20,15 +21,15 @@ struct StartResult {
 };
 
 // The job's environment: what was submitted, XCE_... variables, and PATH where none was submitted.
-std::vector<std::string> job_environment(const ShepherdSpec& spec);
+std::vector<std::string> job_environment(const ShepherdSpec& spec, const std::string& job_dir);
 
-// Starts the job of `job_dir`. `cgroup_procs`: file through which to enter a control group, or "".
+// Starts the job of `job_dir` in its control groups and as its user.
 StartResult start_job(const ShepherdSpec& spec, const std::string& job_dir,
-                      const std::string& cgroup_procs);
+                      const JobCgroup& cgroup);
 
 // "" or, when the file system of that output file is full, "cannot write FILE: No space left on
-// device".
-std::string full_disk_message(const std::string& file);
+// device". `root`: for a writer who may use what is reserved for root.
+std::string full_disk_message(const std::string& file, bool root);
 
 }  // namespace xce::worker
 
