@@ -308,5 +308,17 @@ TEST(Control, WholeArrayAndMixedVerdicts) {
             "administrator may control it");
 }
 
+TEST(Submit, TheGroupIsTheOneInTheSubmission) {
+  Cluster c;
+  JobSpec spec = a_job();
+  spec.uid = 5;
+  spec.gid = 77;  // the service has put the connection's group here
+  Identity who = alice();
+  who.gid = 0;  // a command read from the log has none
+  c.run(who, spec);
+  EXPECT_EQ(c.job(1).spec.uid, alice().uid);
+  EXPECT_EQ(c.job(1).spec.gid, 77u);
+}
+
 }  // namespace
 }  // namespace xce::state

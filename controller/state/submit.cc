@@ -13,7 +13,8 @@ namespace xce::state {
 namespace {
 
 // Whose job it is: a user's own, whatever the request claims; root, the apiserver and daemons
-// submit for whom they name.
+// submit for whom they name. The group is the one that the service put there: a command in the log
+// does not tell who.gid.
 Result set_owner(const Identity& who, JobSpec& spec) {
   if (who.role != Role::kUser && !is_privileged(who)) {
     return refuse(E_XCE_PERM, absl::StrCat("role ", name_of(who.role),
@@ -22,7 +23,6 @@ Result set_owner(const Identity& who, JobSpec& spec) {
   if (!is_privileged(who) || spec.user.empty()) {
     spec.user = who.user;
     spec.uid = who.uid;
-    spec.gid = who.gid;
   }
   if (spec.user.empty()) {
     return refuse(
