@@ -109,7 +109,7 @@ class Cluster {
   std::vector<std::unique_ptr<SystemFaults>> faults_;
   std::vector<std::vector<std::string>> dials_;  // of each node: its --dial flags
   std::map<int, std::vector<std::string>> env_, launchers_;
-  std::vector<std::string> worker_peers_;        // of each worker: its candidates
+  std::vector<std::string> worker_peers_;  // of each worker: its candidates
   uint16_t api_port_ = 0;
   std::vector<std::unique_ptr<Process>> controllers_, workers_, schedulers_;
   std::unique_ptr<Process> apiserver_;
