@@ -162,7 +162,8 @@ func run(settings *config.Config, log *zap.Logger) int {
 // apiOptions says who may ask and how much.
 func apiOptions(settings *config.Config, log *zap.Logger) (api.Options, error) {
 	options := api.Options{BodyBytes: settings.Limits.BodyBytes, Concurrent: settings.Limits.Concurrent, Waiting: settings.Limits.Waiting,
-		Rate: settings.Limits.Rate, Burst: settings.Limits.Burst}
+		Rate: settings.Limits.Rate, Burst: settings.Limits.Burst,
+		AnswerWithin: settings.Backend.Timeout() + time.Minute}
 	if settings.Auth.KeyFile != "" {
 		verifier, err := auth.NewVerifier(auth.Options{KeyFile: settings.Auth.KeyFile, Issuer: settings.Auth.Issuer, Audience: settings.Auth.Audience}, log)
 		if err != nil {

@@ -69,7 +69,13 @@ func (s *Server) middleware(next http.Handler) http.Handler {
 			problem.write(recorder)
 			return
 		}
-		r.Body = http.MaxBytesReader(recorder, r.Body, s.options.BodyBytes+1) // the operations' own limits answer first
+		limit := s.options.AnswerWithin
+		if r.URL.Query().Has("wait") {
+			limit += maxWait
+		}
+		// A client that does not read its answer must not keep its place. Streams set their own.
+		_ = http.NewResponseController(recorder).SetWriteDeadline(time.Now().Add(limit)) //nolint:errcheck // not every writer has one
+		r.Body = http.MaxBytesReader(recorder, r.Body, s.options.BodyBytes+1)            // the operations' own limits answer first
 		next.ServeHTTP(recorder, r)
 	})
 }

@@ -46,6 +46,8 @@ type Options struct {
 	Waiting    int
 	Rate       float64 // requests a second of one caller; 0: any
 	Burst      int
+	// AnswerWithin is how long a request may take that does not wait for a change: longer than a call to the controllers.
+	AnswerWithin time.Duration
 	// AnyHost: requests may come under any name. Else only under loopback ones, because a page of another site could send them.
 	AnyHost bool
 }
@@ -77,6 +79,9 @@ func New(backend Backend, hub *events.Hub, log *zap.Logger, version string, opti
 	}
 	if options.Waiting == 0 {
 		options.Waiting = 512
+	}
+	if options.AnswerWithin == 0 {
+		options.AnswerWithin = 90 * time.Second
 	}
 	s := &Server{backend: backend, hub: hub, log: log, version: version, options: options, limiter: newLimiter(options.Rate, options.Burst),
 		places: make(chan struct{}, options.Concurrent), waiters: make(chan struct{}, options.Waiting), scans: make(chan struct{}, maxScans),
