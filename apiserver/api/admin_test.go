@@ -99,11 +99,18 @@ func TestQueuesAreMadeChangedAndRemoved(t *testing.T) {
 	require.Len(t, s.fake.controls, 7)
 }
 
-func TestThePrimaryRoleIsHandedOver(t *testing.T) {
+func TestControllersAreChanged(t *testing.T) {
 	s := newServer(t)
 	require.Equal(t, 200, s.do("POST", "/api/v1/cluster/transfer?to=2", "").Code)
 	require.Equal(t, 200, s.do("POST", "/api/v1/cluster/transfer", "").Code)
-	require.Equal(t, []string{`["transfer",2]`, `["transfer",0]`}, s.fake.controls)
+	require.Equal(t, 200, s.do("POST", "/api/v1/cluster/members", `{"id": 4, "host": "d", "port": 9990}`).Code)
+	require.Equal(t, 200, s.do("DELETE", "/api/v1/cluster/members/4", "").Code)
+	require.Equal(t, 200, s.do("POST", "/api/v1/cluster/members/2/replace", "").Code)
+	require.Equal(t, 200, s.do("POST", "/api/v1/cluster/members/2/replace?host=e&port=9991", "").Code)
+	require.Equal(t, []string{`["member",3,2,"",0]`, `["member",3,0,"",0]`, `["member",0,4,"d",9990]`, `["member",1,4,"",0]`, `["member",2,2,"",0]`,
+		`["member",2,2,"e",9991]`}, s.fake.controls)
+	s.problem(s.do("POST", "/api/v1/cluster/members/2/replace?host=e", ""), 400)
+	s.problem(s.do("POST", "/api/v1/cluster/members", `{"id": 4}`), 400)
 	require.Contains(t, s.do("GET", "/api/v1/users", "").Body.String(), `"name":"ann"`)
 }
 

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"net/http"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -30,6 +31,24 @@ type usersOutput struct {
 
 type transferInput struct {
 	To uint64 `query:"to" doc:"id of the controller that takes over; 0: the one that suits best"`
+}
+
+type memberBody struct {
+	ID   uint64 `json:"id" minimum:"1"`
+	Host string `json:"host" minLength:"1" maxLength:"255" doc:"where it is found by the others"`
+	Port uint16 `json:"port" minimum:"1"`
+}
+
+type addMemberInput struct{ Body memberBody }
+
+type memberInput struct {
+	ID uint64 `path:"id" minimum:"1"`
+}
+
+type replaceMemberInput struct {
+	ID   uint64 `path:"id" minimum:"1"`
+	Host string `query:"host" maxLength:"255" doc:"another address of it"`
+	Port uint16 `query:"port"`
 }
 
 type transferred struct {
@@ -70,6 +89,7 @@ func (s *Server) registerCluster(api huma.API) {
 			return &usersOutput{CacheControl: noStore, Body: usersBody{append([]model.UserUse{}, users...)}}, nil
 		})
 	huma.Register(api, op("transfer-primary", http.MethodPost, "/api/v1/cluster/transfer", "Hand the primary role over; nobody sees an error", administers), s.transfer)
+	s.registerMembers(api, op)
 	huma.Register(api, op("whoami", http.MethodGet, "/api/v1/whoami", "Whom this server takes you for", looks),
 		func(ctx context.Context, _ *struct{}) (*whoOutput, error) {
 			person := model.PersonOf(ctx)
@@ -78,7 +98,7 @@ func (s *Server) registerCluster(api huma.API) {
 }
 
 func (s *Server) transfer(ctx context.Context, in *transferInput) (*transferOutput, error) {
-	if err := s.backend.TransferPrimary(ctx, in.To); err != nil {
+	if err := s.backend.ControlMember(ctx, model.MemberTransfer, in.To, "", 0); err != nil {
 		return nil, problemOf(ctx, err, in.To != 0) // without a name a second one would hand it on
 	}
 	out := &transferOutput{}
@@ -86,4 +106,34 @@ func (s *Server) transfer(ctx context.Context, in *transferInput) (*transferOutp
 		out.Body.LeaderID = status.LeaderID
 	}
 	return out, nil
+}
+
+const memberWords = " The answer comes when that is done; 429: it goes on by itself, or another change is under way: send it again, which does no harm."
+
+// registerMembers has changes of the controllers: see docs/operating.md for what to do before and after.
+func (s *Server) registerMembers(api huma.API, op func(id, method, path, summary string, need access) huma.Operation) {
+	control := func(ctx context.Context, action model.MemberAction, word string, id uint64, host string, port uint16) (*acceptedOutput, error) {
+		if strings.ContainsRune(host, 0) || (host == "") != (port == 0) {
+			return nil, problemOf(ctx, model.Invalid("give both host and port, or none"), true)
+		}
+		if err := s.backend.ControlMember(ctx, action, id, host, port); err != nil {
+			return nil, problemOf(ctx, err, true)
+		}
+		return &acceptedOutput{accepted{id, word}}, nil
+	}
+	add := op("add-controller", http.MethodPost, "/api/v1/cluster/members", "Take a controller in that was started with --join", administers)
+	add.Description = "It is in when it has caught up and votes." + memberWords
+	huma.Register(api, add, func(ctx context.Context, in *addMemberInput) (*acceptedOutput, error) {
+		return control(ctx, model.MemberAdd, "add", in.Body.ID, in.Body.Host, in.Body.Port)
+	})
+	remove := op("remove-controller", http.MethodDelete, "/api/v1/cluster/members/{id}", "Take a controller out", administers)
+	remove.Description = "A primary hands over first." + memberWords
+	huma.Register(api, remove, func(ctx context.Context, in *memberInput) (*acceptedOutput, error) {
+		return control(ctx, model.MemberRemove, "remove", in.ID, "", 0)
+	})
+	replace := op("replace-controller", http.MethodPost, "/api/v1/cluster/members/{id}/replace", "Take a controller back whose disk was lost", administers)
+	replace.Description = "It was started with an empty data directory." + memberWords
+	huma.Register(api, replace, func(ctx context.Context, in *replaceMemberInput) (*acceptedOutput, error) {
+		return control(ctx, model.MemberReplace, "replace", in.ID, in.Host, in.Port)
+	})
 }

@@ -30,7 +30,7 @@ func sampled(t *testing.T) *server {
 
 var sampleBodies = map[string]string{
 	"submit-job": `{"command": ["true"], "array": "0-1"}`, "modify-job": `{"priority": 1}`, "modify-array": `{"priority": 1}`,
-	"create-queue": `{"name": "q"}`, "change-queue": `{"priority": 1}`,
+	"add-controller": `{"id": 4, "host": "d", "port": 9990}`, "create-queue": `{"name": "q"}`, "change-queue": `{"priority": 1}`,
 }
 
 // pathOf fills a path's parameters with what the sampled server has.

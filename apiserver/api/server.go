@@ -29,7 +29,7 @@ type Backend interface {
 	ControlQueue(ctx context.Context, action model.QueueAction, queue model.Queue) error
 	ListUsers(ctx context.Context) ([]model.UserUse, error)
 	ClusterStatus(ctx context.Context) (model.Cluster, error)
-	TransferPrimary(ctx context.Context, nodeID uint64) error
+	ControlMember(ctx context.Context, action model.MemberAction, id uint64, host string, port uint16) error
 	Connection() model.Connection        // asks nobody, as do the next two
 	Load() (running, waiting, slots int) // calls to the controllers
 	LibraryStats() map[string]float64    // counters of libxce

@@ -135,8 +135,8 @@ func (f *fake) ControlQueue(_ context.Context, action model.QueueAction, queue m
 func (f *fake) ListUsers(context.Context) ([]model.UserUse, error) {
 	return []model.UserUse{{Name: "ann"}}, f.err
 }
-func (f *fake) TransferPrimary(_ context.Context, id uint64) error {
-	text, _ := json.Marshal([]any{"transfer", id})
+func (f *fake) ControlMember(_ context.Context, action model.MemberAction, id uint64, host string, port uint16) error {
+	text, _ := json.Marshal([]any{"member", action, id, host, port})
 	f.controls = append(f.controls, string(text))
 	return f.err
 }

@@ -226,11 +226,14 @@ func (c *Client) ListUsers(ctx context.Context) ([]model.UserUse, error) {
 	})
 }
 
-// TransferPrimary hands the primary role to a controller; 0: to the one that suits best.
-func (c *Client) TransferPrimary(ctx context.Context, nodeID uint64) error {
+// ControlMember adds, removes or replaces a controller (host and port: where it is found), or hands the primary role to it; 0: to the one that
+// suits best. What has begun goes on by itself when the deadline passes.
+func (c *Client) ControlMember(ctx context.Context, action model.MemberAction, id uint64, host string, port uint16) error {
 	_, err := call(ctx, c.caller, true, func(deadline time.Duration) (struct{}, error) {
+		var a arena
+		defer a.free()
 		return struct{}{}, c.withThread(ctx, deadline, func() C.int {
-			return C.xcecli_memberctrl(c.ctx, C.XCE_MEMBER_TRANSFER, C.uint64_t(nodeID), nil, 0)
+			return C.xcecli_memberctrl(c.ctx, C.xce_member_action_t(action), C.uint64_t(id), a.text(host), C.uint16_t(port))
 		})
 	})
 	return err

@@ -86,7 +86,8 @@ func TestPeopleOverTLS(t *testing.T) {
 
 	c.token = viewer
 	events := c.stream()
-	kill(c.controllers[c.primary()])
+	victim := c.primary()
+	kill(c.controllers[victim])
 	c.eventually(30*time.Second, "ann may release her job on the new primary", func() bool {
 		status, _ = as(ann, "POST", path+"/release", "")
 		return status == http.StatusAccepted
@@ -98,6 +99,17 @@ func TestPeopleOverTLS(t *testing.T) {
 	require.Equal(t, http.StatusAccepted, status)
 	_, job = as(ann, "GET", path, "")
 	require.Contains(t, job["reason"], "killed by eve")
+
+	third := 6 - (victim + 1) - (c.primary() + 1) // neither the one that was killed nor the one that leads now
+	transfer := fmt.Sprintf("/api/v1/cluster/transfer?to=%d", third)
+	status, _ = as(ann, "POST", transfer, "")
+	require.Equal(t, http.StatusForbidden, status)
+	c.startController(victim)
+	c.eventually(20*time.Second, "the admin hands the primary role over", func() bool {
+		status, _ = as(admin, "POST", transfer, "")
+		return status == http.StatusOK
+	})
+	require.Equal(t, third-1, c.primary())
 
 	for _, file := range []string{filepath.Join(c.dir, "api.log"), fmt.Sprintf("/proc/%d/cmdline", c.apiserver.Process.Pid)} {
 		text, err := os.ReadFile(file)

@@ -62,6 +62,17 @@ const (
 	HostRemoveLost // its jobs are given up
 )
 
+// MemberAction in the order of xce_member_action_t.
+type MemberAction int
+
+// What can be done to the controllers.
+const (
+	MemberAdd MemberAction = iota
+	MemberRemove
+	MemberReplace
+	MemberTransfer
+)
+
 // UserUse is what a user has in the cluster.
 type UserUse struct {
 	Name     string `json:"name"`
@@ -76,7 +87,7 @@ type Node struct {
 	ID            uint64 `json:"id"`
 	Host          string `json:"host"`
 	Port          uint16 `json:"port"`
-	Role          string `json:"role" doc:"leader, follower, candidate or unknown"`
+	Role          string `json:"role" doc:"leader, follower, candidate, joining or unknown"`
 	Connected     bool   `json:"connected"`
 	MatchIndex    uint64 `json:"match_index"`
 	LastContactMs *int64 `json:"last_contact_ms" doc:"milliseconds ago; null: never"`
