@@ -101,17 +101,10 @@ func run(settings *config.Config, log *zap.Logger) int {
 		return exitUsage
 	}
 	rest := api.New(client, hub, log, version, options)
-	server := &http.Server{Handler: rest.Handler(web.Handler()), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute,
-		MaxHeaderBytes: 64 << 10, ErrorLog: zap.NewStdLog(log.Named("http"))}
-	serve := func() error { return server.Serve(listener) }
-	if settings.HTTPS.Cert != "" {
-		certificate, err := newCertificate(settings.HTTPS.Cert, settings.HTTPS.Key, log)
-		if err != nil {
-			log.Error("--https-cert, --https-key", zap.Error(err))
-			return exitUsage
-		}
-		server.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS13, GetCertificate: certificate.get}
-		serve = func() error { return server.ServeTLS(listener, "", "") }
+	server, serve, err := newServer(settings, rest.Handler(web.Handler()), listener, log)
+	if err != nil {
+		log.Error("--https-cert, --https-key", zap.Error(err))
+		return exitUsage
 	}
 	served := make(chan error, 1)
 	go func() { served <- serve() }()
@@ -157,6 +150,21 @@ func run(settings *config.Config, log *zap.Logger) int {
 	}
 	log.Info("stopped")
 	return code
+}
+
+// newServer makes the HTTP server, and what serves with it: HTTPS when there is a certificate.
+func newServer(settings *config.Config, handler http.Handler, listener net.Listener, log *zap.Logger) (*http.Server, func() error, error) {
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute,
+		MaxHeaderBytes: 64 << 10, ErrorLog: zap.NewStdLog(log.Named("http"))}
+	if settings.HTTPS.Cert == "" {
+		return server, func() error { return server.Serve(listener) }, nil
+	}
+	certificate, err := newCertificate(settings.HTTPS.Cert, settings.HTTPS.Key, log)
+	if err != nil {
+		return nil, nil, err
+	}
+	server.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS13, GetCertificate: certificate.get}
+	return server, func() error { return server.ServeTLS(listener, "", "") }, nil
 }
 
 // apiOptions says who may ask and how much.

@@ -149,25 +149,7 @@ func Load(args []string, env func(string) string, version string, out io.Writer)
 	if err != nil {
 		return nil, err
 	}
-	set := map[string]func(){
-		"https-cert":          func() { config.HTTPS.Cert = given.HTTPS.Cert },
-		"https-key":           func() { config.HTTPS.Key = given.HTTPS.Key },
-		"auth-key":            func() { config.Auth.KeyFile = given.Auth.KeyFile },
-		"auth-issuer":         func() { config.Auth.Issuer = given.Auth.Issuer },
-		"auth-audience":       func() { config.Auth.Audience = given.Auth.Audience },
-		"rate":                func() { config.Limits.Rate = given.Limits.Rate },
-		"listen":              func() { config.Listen = given.Listen },
-		"name":                func() { config.Backend.Name = given.Backend.Name },
-		"timeout-ms":          func() { config.Backend.TimeoutMs = given.Backend.TimeoutMs },
-		"max-calls":           func() { config.Backend.MaxCalls = given.Backend.MaxCalls },
-		"exit-if-unreachable": func() { config.ExitIfUnreachable = given.ExitIfUnreachable },
-		"port-file":           func() { config.PortFile = given.PortFile },
-		"log-level":           func() { config.LogLevel = given.LogLevel },
-		"peers":               func() { config.Backend.Peers = []string{peers} },
-		"tls-ca":              func() { config.Backend.TLSCA = given.Backend.TLSCA },
-		"tls-cert":            func() { config.Backend.TLSCert = given.Backend.TLSCert },
-		"tls-key":             func() { config.Backend.TLSKey = given.Backend.TLSKey },
-	}
+	set := config.setters(&given, &peers)
 	if masters := env("XCE_MASTERS"); masters != "" {
 		config.Backend.Peers = []string{masters}
 	}
@@ -183,6 +165,29 @@ func Load(args []string, env func(string) string, version string, out io.Writer)
 		}
 	})
 	return config, config.check()
+}
+
+// setters puts what a flag has given into c, by the flag's name.
+func (c *Config) setters(given *Config, peers *string) map[string]func() {
+	return map[string]func(){
+		"https-cert":          func() { c.HTTPS.Cert = given.HTTPS.Cert },
+		"https-key":           func() { c.HTTPS.Key = given.HTTPS.Key },
+		"auth-key":            func() { c.Auth.KeyFile = given.Auth.KeyFile },
+		"auth-issuer":         func() { c.Auth.Issuer = given.Auth.Issuer },
+		"auth-audience":       func() { c.Auth.Audience = given.Auth.Audience },
+		"rate":                func() { c.Limits.Rate = given.Limits.Rate },
+		"listen":              func() { c.Listen = given.Listen },
+		"name":                func() { c.Backend.Name = given.Backend.Name },
+		"timeout-ms":          func() { c.Backend.TimeoutMs = given.Backend.TimeoutMs },
+		"max-calls":           func() { c.Backend.MaxCalls = given.Backend.MaxCalls },
+		"exit-if-unreachable": func() { c.ExitIfUnreachable = given.ExitIfUnreachable },
+		"port-file":           func() { c.PortFile = given.PortFile },
+		"log-level":           func() { c.LogLevel = given.LogLevel },
+		"peers":               func() { c.Backend.Peers = []string{*peers} },
+		"tls-ca":              func() { c.Backend.TLSCA = given.Backend.TLSCA },
+		"tls-cert":            func() { c.Backend.TLSCert = given.Backend.TLSCert },
+		"tls-key":             func() { c.Backend.TLSKey = given.Backend.TLSKey },
+	}
 }
 
 // read gives the defaults, with what a file changes; path "" is none.
