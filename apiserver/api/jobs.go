@@ -109,8 +109,8 @@ func (s *Server) registerJobs(api huma.API) {
 	kill := op("kill-job", http.MethodDelete, "/api/v1/jobs/{id}", "Kill a job", changes, http.StatusAccepted)
 	kill.Description = "Asks for the job's end; its state changes when its worker has done it."
 	huma.Register(api, readable(op("list-jobs", http.MethodGet, "/api/v1/jobs", "List jobs", looks, http.StatusOK)), s.listJobs)
-	past := readable(op("list-history", http.MethodGet, "/api/v1/history", "List ended jobs, also those of long ago", looks, http.StatusOK))
-	past.Description = "/api/v1/jobs knows the newest ended jobs only."
+	past := readable(op("list-history", http.MethodGet, "/api/v1/history", "List ended jobs, as far back as the cluster keeps them", looks, http.StatusOK))
+	past.Description = "The cluster may know ended jobs for longer than /api/v1/jobs lists them."
 	huma.Register(api, past, s.listHistory)
 	huma.Register(api, submit, s.submitJob)
 	huma.Register(api, readable(op("get-job", http.MethodGet, "/api/v1/jobs/{id}", "One job in full", looks, http.StatusOK)), s.getJob)
