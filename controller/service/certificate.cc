@@ -35,7 +35,7 @@ bool apply_person(const Identity& connection, const Person& person, Identity* wh
   }
   *who = connection;
   who->user = person.user;
-  return true;
+  if (person.administrator) return true;
   who->role = Role::kUser;
   who->uid = person.uid;
   who->gid = person.gid;
