@@ -63,6 +63,7 @@ absl::Status control(Session& session, const Verb& verb, uint32_t signal,
   if (!op_key.empty() && targets.size() > 1)
     return control_each(session, verb, signal, targets, arrays, op_key, changed, jobs_changed);
   std::vector<uint64_t> ids;
+  ids.reserve(targets.size());
   for (const Resolved* target : targets) ids.push_back(target->id);
   const std::string what =
       absl::StrCat("cannot ", verb.name, " ",

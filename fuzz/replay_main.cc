@@ -16,6 +16,7 @@
 
 #include "fuzz/fuzz.h"
 
+// NOLINTNEXTLINE: the sanitizers' own name
 extern "C" void __sanitizer_set_death_callback(void (*callback)()) __attribute__((weak));
 
 namespace {

@@ -12,8 +12,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -35,9 +33,6 @@ type cluster struct {
 	listen      string
 	url         string
 	http        *http.Client
-	pki         string   // folder of certificates; "": without TLS
-	apiFlags    []string // of the apiserver, beside what every one gets
-	token       string   // of requests
 }
 
 func program(t *testing.T, path string) string {
@@ -50,14 +45,7 @@ func program(t *testing.T, path string) string {
 }
 
 func newCluster(t *testing.T) *cluster {
-	c := prepare(t)
-	c.startAll()
-	return c
-}
-
-// prepare makes a cluster of which nothing runs yet.
-func prepare(t *testing.T) *cluster {
-	c := &cluster{t: t, dir: t.TempDir(), listen: "127.0.0.1:0", http: &http.Client{Timeout: 90 * time.Second}}
+	c := &cluster{t: t, dir: t.TempDir(), listen: "127.0.0.1:0", http: &http.Client{Timeout: 30 * time.Second}}
 	var listeners []net.Listener
 	var peers, masters []string
 	for i := range nodes {
@@ -72,41 +60,12 @@ func prepare(t *testing.T) *cluster {
 	}
 	c.peers, c.masters = strings.Join(peers, ","), strings.Join(masters, ",")
 	t.Cleanup(c.stop)
-	return c
-}
-
-func (c *cluster) startAll() {
 	for i := range nodes {
 		c.startController(i)
 	}
 	c.startAPI()
 	c.waitReady()
-}
-
-// run runs a program to its end and gives what it wrote.
-func (c *cluster) run(path string, args ...string) string {
-	c.t.Helper()
-	out, err := exec.Command(program(c.t, path), args...).CombinedOutput()
-	require.NoError(c.t, err, string(out))
-	return strings.TrimSpace(string(out))
-}
-
-// tls gives the flags of a daemon's certificate; none without TLS.
-func (c *cluster) tls(role, name string) []string {
-	if c.pki == "" {
-		return nil
-	}
-	stem := filepath.Join(c.pki, role+"-"+name)
-	if _, err := os.Stat(stem + ".crt"); err != nil {
-		c.run("cli/xce", "pki", "issue", c.pki, "--role", role, "--name", name)
-	}
-	return []string{"--tls-ca", filepath.Join(c.pki, "ca.crt"), "--tls-cert", stem + ".crt", "--tls-key", stem + ".key"}
-}
-
-// xce asks the controllers without the apiserver.
-func (c *cluster) xce(args ...string) string {
-	c.t.Helper()
-	return c.run("cli/xce", append([]string{"--masters", c.masters}, args...)...)
+	return c
 }
 
 func (c *cluster) start(name, path string, args ...string) *exec.Cmd {
@@ -121,14 +80,12 @@ func (c *cluster) start(name, path string, args ...string) *exec.Cmd {
 }
 
 func (c *cluster) startController(i int) {
-	args := []string{"--id", fmt.Sprint(i + 1), "--peers", c.peers, "--data-dir", filepath.Join(c.dir, fmt.Sprint("data", i+1))}
-	c.controllers[i] = c.start(fmt.Sprint("c", i+1), "controller/xce_controller", append(args, c.tls("controller", fmt.Sprint(i+1))...)...)
+	c.controllers[i] = c.start(fmt.Sprint("c", i+1), "controller/xce_controller", "--id", fmt.Sprint(i+1), "--peers", c.peers, "--data-dir", filepath.Join(c.dir, fmt.Sprint("data", i+1)))
 }
 
 func (c *cluster) startAPI() {
 	portFile := filepath.Join(c.dir, "port")
-	args := append([]string{"--listen", c.listen, "--peers", c.masters, "--port-file", portFile, "--name", "api"}, c.apiFlags...)
-	c.apiserver = c.start("api", "apiserver/xce_apiserver", append(args, c.tls("apiserver", "api")...)...)
+	c.apiserver = c.start("api", "apiserver/xce_apiserver", "--listen", c.listen, "--peers", c.masters, "--port-file", portFile)
 	if c.url != "" {
 		return // again, on the same port
 	}
@@ -136,9 +93,6 @@ func (c *cluster) startAPI() {
 		port, err := os.ReadFile(portFile)
 		c.listen = "127.0.0.1:" + strings.TrimSpace(string(port))
 		c.url = "http://" + c.listen
-		if slices.Contains(c.apiFlags, "--https-cert") {
-			c.url = "https://" + c.listen
-		}
 		return err == nil
 	})
 }
@@ -190,9 +144,6 @@ func (c *cluster) do(method, path, body, key string) (int, map[string]any, http.
 		return 0, nil, nil
 	}
 	request.Header.Set("Content-Type", "application/json")
-	if c.token != "" {
-		request.Header.Set("Authorization", "Bearer "+c.token)
-	}
 	if key != "" {
 		request.Header.Set("Idempotency-Key", key)
 	}
@@ -224,14 +175,8 @@ func (c *cluster) primary() int {
 
 // stream reads server-sent events and gives each as "kind data".
 func (c *cluster) stream() <-chan string {
-	request, err := http.NewRequest("GET", c.url+"/api/v1/events", nil) //nolint:noctx // ends with the apiserver
+	answer, err := http.Get(c.url + "/api/v1/events") //nolint:noctx // ends with the apiserver
 	require.NoError(c.t, err)
-	if c.token != "" {
-		request.Header.Set("Authorization", "Bearer "+c.token)
-	}
-	answer, err := (&http.Client{Transport: c.http.Transport}).Do(request)
-	require.NoError(c.t, err)
-	require.Equal(c.t, http.StatusOK, answer.StatusCode)
 	events := make(chan string, 10000)
 	go func() {
 		defer close(events)
@@ -265,25 +210,4 @@ func (c *cluster) next(events <-chan string, text string) {
 			c.t.Fatalf("no event with %q", text)
 		}
 	}
-}
-
-// metric gives a figure of /metrics that has no labels; -1: it is not there.
-func (c *cluster) metric(name string) float64 {
-	request, err := http.NewRequest("GET", c.url+"/metrics", nil)
-	require.NoError(c.t, err)
-	if c.token != "" {
-		request.Header.Set("Authorization", "Bearer "+c.token)
-	}
-	answer, err := c.http.Do(request)
-	require.NoError(c.t, err)
-	defer answer.Body.Close()
-	lines := bufio.NewScanner(answer.Body)
-	for lines.Scan() {
-		if text, found := strings.CutPrefix(lines.Text(), name+" "); found {
-			value, err := strconv.ParseFloat(text, 64)
-			require.NoError(c.t, err)
-			return value
-		}
-	}
-	return -1
 }

@@ -31,7 +31,7 @@ class Disk : public ClusterTest {
   // What the controller has said since `from`, which moves on.
   std::string said(int node, size_t* from) const {
     const std::string all = read_file(log_of(node));
-    const std::string out = all.substr(std::min(*from, all.size()));
+    std::string out = all.substr(std::min(*from, all.size()));
     *from = all.size();
     return out;
   }
@@ -72,7 +72,7 @@ class Disk : public ClusterTest {
     Client client(cluster_->address(node), 2000);
     xce_cluster_status_t* status = nullptr;
     if (xcecli_clusterstatus(client.ctx(), &status) < 0) return "";
-    const std::string disk = status->disk;
+    std::string disk = status->disk;
     xce_free_cluster_status(status);
     return disk;
   }

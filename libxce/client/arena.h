@@ -26,7 +26,7 @@ class Arena {
   // A NUL-terminated copy.
   const char* text(const char* from, size_t n) {
     char* to = static_cast<char*>(bytes(n + 1));
-    std::memcpy(to, from, n);
+    if (n > 0) std::memcpy(to, from, n);  // from may be null then
     return to;
   }
   // Zeroed, aligned for anything.

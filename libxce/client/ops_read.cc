@@ -133,7 +133,8 @@ int accept_log(Reply reply, xce_log_chunk_t** out) {
   result.items->status = from.getStatus();
   result.items->len = from.getData().size();
   result.items->data = result.arena->array<uint8_t>(from.getData().size() + 1);
-  std::memcpy(result.items->data, from.getData().begin(), from.getData().size());
+  if (from.getData().size() > 0)
+    std::memcpy(result.items->data, from.getData().begin(), from.getData().size());
   result.items->offset = from.getOffset();
   result.items->eof = from.getEof();
   result.items->message = text_of(from.getMessage(), result.arena);

@@ -21,6 +21,7 @@ constexpr int kLongMs = 120000;  // no deadline ends these calls
 void stop_ends(Client* client, const std::vector<std::function<int()>>& calls,
                const std::function<bool()>& ready) {
   std::vector<std::future<int>> results;
+  results.reserve(calls.size());
   for (const auto& call : calls) results.push_back(std::async(std::launch::async, call));
   const int64_t give_up = clock_ms() + 10000;
   while (!ready() && clock_ms() < give_up) std::this_thread::yield();
@@ -111,6 +112,7 @@ TEST(Stop, InTheMiddleOfAnything) {
         client, [](xcecli_ctx_t, const xce_event_t*, void*) {}, nullptr);
     ASSERT_EQ(xcecli_start(client), 0);
     std::vector<std::thread> threads;
+    threads.reserve(6);
     std::atomic<int> wrong{0}, done{0};
     for (int t = 0; t < 6; ++t)
       threads.emplace_back([&, t] {
