@@ -3,12 +3,14 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"os"
 	"os/signal"
+	"os/user"
 	"strconv"
 	"syscall"
 	"time"
@@ -17,9 +19,11 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"xce.example/apiserver/api"
+	"xce.example/apiserver/auth"
 	"xce.example/apiserver/backend"
 	"xce.example/apiserver/config"
 	"xce.example/apiserver/events"
+	"xce.example/apiserver/model"
 	"xce.example/apiserver/web"
 )
 
@@ -32,6 +36,12 @@ const (
 )
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == "token" {
+		if err := issueToken(os.Args[2:], os.Stdout); err != nil {
+			fail(exitUsage, err)
+		}
+		return
+	}
 	settings, err := config.Load(os.Args[1:], os.Getenv, version, os.Stdout)
 	if errors.Is(err, config.ErrShown) {
 		return
@@ -85,16 +95,25 @@ func run(settings *config.Config, log *zap.Logger) int {
 		explainListen(log, settings.Listen, err)
 		return exitFailure
 	}
-	rest := api.New(client, hub, log, version)
-	server := &http.Server{Handler: rest.Handler(web.Handler()), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute,
-		MaxHeaderBytes: 64 << 10, ErrorLog: zap.NewStdLog(log.Named("http"))}
+	options, err := apiOptions(settings, log)
+	if err != nil {
+		log.Error("the keys that tokens are checked with cannot be used", zap.Error(err))
+		return exitUsage
+	}
+	rest := api.New(client, hub, log, version, options)
+	server, serve, err := newServer(settings, rest.Handler(web.Handler()), listener, log)
+	if err != nil {
+		log.Error("--https-cert, --https-key", zap.Error(err))
+		return exitUsage
+	}
 	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
+	go func() { served <- serve() }()
 	if err := writePort(settings.PortFile, listener.Addr()); err != nil {
 		log.Error("--port-file", zap.Error(err))
 		return exitFailure
 	}
-	log.Info("xce_apiserver ready on "+listener.Addr().String(), zap.String("version", version), zap.Strings("candidates", client.Connection().Peers))
+	log.Info("xce_apiserver ready on "+listener.Addr().String(), zap.String("version", version), zap.Strings("candidates", client.Connection().Peers),
+		zap.Bool("https", settings.HTTPS.Cert != ""), zap.Bool("tokens", options.Verifier != nil))
 
 	started := make(chan error, 1)
 	go func() { started <- client.Start() }()
@@ -117,8 +136,8 @@ func run(settings *config.Config, log *zap.Logger) int {
 			waiting = false
 		}
 	}
-	restore() // a second signal ends the process at once
-	rest.Shutdown()
+	restore()       // a second signal ends the process at once
+	rest.Shutdown() // streams end with a hint, /readyz says no
 	limit, cancel := context.WithTimeout(context.Background(), shutdownFor)
 	defer cancel()
 	if err := server.Shutdown(limit); err != nil {
@@ -131,6 +150,49 @@ func run(settings *config.Config, log *zap.Logger) int {
 	}
 	log.Info("stopped")
 	return code
+}
+
+// newServer makes the HTTP server, and what serves with it: HTTPS when there is a certificate.
+func newServer(settings *config.Config, handler http.Handler, listener net.Listener, log *zap.Logger) (*http.Server, func() error, error) {
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute,
+		MaxHeaderBytes: 64 << 10, ErrorLog: zap.NewStdLog(log.Named("http"))}
+	if settings.HTTPS.Cert == "" {
+		return server, func() error { return server.Serve(listener) }, nil
+	}
+	certificate, err := newCertificate(settings.HTTPS.Cert, settings.HTTPS.Key, log)
+	if err != nil {
+		return nil, nil, err
+	}
+	server.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS13, GetCertificate: certificate.get}
+	return server, func() error { return server.ServeTLS(listener, "", "") }, nil
+}
+
+// apiOptions says who may ask and how much.
+func apiOptions(settings *config.Config, log *zap.Logger) (api.Options, error) {
+	options := api.Options{BodyBytes: settings.Limits.BodyBytes, Concurrent: settings.Limits.Concurrent, Waiting: settings.Limits.Waiting,
+		Rate: settings.Limits.Rate, Burst: settings.Limits.Burst,
+		AnswerWithin: settings.Backend.Timeout() + time.Minute}
+	if settings.Auth.KeyFile != "" {
+		verifier, err := auth.NewVerifier(auth.Options{KeyFile: settings.Auth.KeyFile, Issuer: settings.Auth.Issuer, Audience: settings.Auth.Audience}, log)
+		if err != nil {
+			return options, err
+		}
+		options.Verifier, options.AnyHost = verifier, true // a stranger's page has no token
+		return options, nil
+	}
+	options.Anonymous = &model.Person{User: "nobody", Role: model.Viewer, UID: model.NobodyID, GID: model.NobodyID}
+	if settings.Backend.TLSCert != "" {
+		log.Warn("no --auth-key: everybody on this host may look, nobody may change anything")
+		return options, nil
+	}
+	who, err := user.Current()
+	if err != nil {
+		return options, err
+	}
+	// Without TLS the controllers believe whatever anybody on this host says: nothing is won by asking more of them here.
+	options.Anonymous.User, options.Anonymous.Role, options.Anonymous.Trusted = who.Username, model.Admin, true
+	options.Anonymous.UID, options.Anonymous.GID, options.Anonymous.IDsKnown = auth.IDs(who)
+	return options, nil
 }
 
 func explainListen(log *zap.Logger, address string, err error) {

@@ -10,27 +10,26 @@ import (
 	"xce.example/apiserver/model"
 )
 
+const eventsPath = "/api/v1/events"
+
 // serveEvents streams changes as server-sent events: `event` is the kind, `id` the revision, `data` a model.Event. A stream that comes
-// back with Last-Event-ID gets what it missed, some of it twice (events show whole values, so that does no harm), or `gap`, which means: list anew.
+// back with Last-Event-ID gets what it missed, some of it twice (events show whole values, so that does no harm), or 410, which means: list anew
+// and come without it. A stream that reads too slowly gets `gap`, which means the same. `shutdown` says that this server goes down.
 func (s *Server) serveEvents(w http.ResponseWriter, r *http.Request) {
-	select {
-	case s.streams <- struct{}{}:
-		defer func() { <-s.streams }()
-	default:
-		p := newProblem(http.StatusTooManyRequests, "E_XCE_BUSY", fmt.Sprintf("already %d streams of events are open", cap(s.streams)), requestID(r.Context()))
-		p.Retryable, p.retryAfter = true, 10*time.Second
-		p.write(w)
-		return
-	}
 	var after uint64
 	if text := r.Header.Get("Last-Event-ID"); text != "" {
 		var err error
-		if after, err = strconv.ParseUint(text, 10, 64); err != nil {
+		if after, err = strconv.ParseUint(text, 10, 64); err != nil || after == 0 {
 			newProblem(http.StatusBadRequest, "E_XCE_INVALID", "Last-Event-ID must be the id of an event, a number", requestID(r.Context())).write(w)
 			return
 		}
 	}
 	subscription := s.hub.Subscribe(after)
+	if subscription == nil {
+		newProblem(http.StatusGone, "E_XCE_STALE", fmt.Sprintf("what came after event %d is no longer known: list what you need anew, then connect without Last-Event-ID",
+			after), requestID(r.Context())).write(w)
+		return
+	}
 	defer subscription.Close()
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", noStore)
@@ -55,6 +54,8 @@ func (s *Server) serveEvents(w http.ResponseWriter, r *http.Request) {
 		case <-r.Context().Done():
 			return
 		case <-s.ended:
+			_, _ = fmt.Fprint(w, "event: shutdown\nretry: 1000\ndata: {\"kind\":\"shutdown\",\"detail\":\"this server goes down; connect again with Last-Event-ID\"}\n\n")
+			_ = out.Flush() // the client has gone: nobody to tell
 			return
 		}
 	}

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -28,7 +29,7 @@ func FuzzSubmitBody(f *testing.F) {
 		if json.Unmarshal(data, &body) != nil {
 			return
 		}
-		spec, err := specOf(&body)
+		spec, err := specOf(model.WithPerson(context.Background(), me), &body)
 		if err != nil {
 			return
 		}
@@ -39,9 +40,6 @@ func FuzzSubmitBody(f *testing.F) {
 			if strings.ContainsRune(text, 0) {
 				t.Fatalf("a zero byte in %q", text)
 			}
-		}
-		if hashOf(&spec) != hashOf(&spec) {
-			t.Fatal("a request has one hash")
 		}
 	})
 }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"xce.example/apiserver/model"
 )
 
 // contentPolicy lets the dashboard load its own files and ask this server; nothing inline, nothing from elsewhere.
@@ -51,23 +53,42 @@ func (s *Server) middleware(next http.Handler) http.Handler {
 			}
 			s.access(r, recorder, id, time.Since(start))
 		}()
-		if problem := strangers(r, id); problem != nil {
+		s.metrics.inFlight.Inc()
+		defer s.metrics.inFlight.Dec()
+		problem := s.strangers(r, id)
+		if problem == nil {
+			r, problem = s.authenticate(r)
+		}
+		if problem == nil {
+			var leave func()
+			if leave, problem = s.enter(r); problem == nil {
+				defer leave()
+			}
+		}
+		if problem != nil {
 			problem.write(recorder)
 			return
 		}
+		limit := s.options.AnswerWithin
+		if r.URL.Query().Has("wait") {
+			limit += maxWait
+		}
+		// A client that does not read its answer must not keep its place. Streams set their own.
+		_ = http.NewResponseController(recorder).SetWriteDeadline(time.Now().Add(limit)) //nolint:errcheck // not every writer has one
+		r.Body = http.MaxBytesReader(recorder, r.Body, s.options.BodyBytes+1)            // the operations' own limits answer first
 		next.ServeHTTP(recorder, r)
 	})
 }
 
 // strangers refuses what a page of another site makes a browser send: a foreign Host is a rebound DNS name, a foreign Origin a forged request.
-// Without TLS there is no login that would tell them apart.
-func strangers(r *http.Request, id string) *Problem {
+// Without tokens there is nothing that would tell them apart; browsers never add tokens by themselves.
+func (s *Server) strangers(r *http.Request, id string) *Problem {
 	host := r.Host
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}
 	host = strings.Trim(host, "[]")
-	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+	if ip := net.ParseIP(host); !s.options.AnyHost && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
 		return newProblem(http.StatusMisdirectedRequest, "MISDIRECTED",
 			"this server answers only to localhost and loopback addresses, not to the name in the Host header", id)
 	}
@@ -85,12 +106,20 @@ func strangers(r *http.Request, id string) *Problem {
 }
 
 func (s *Server) access(r *http.Request, w *recorder, id string, took time.Duration) {
+	s.metrics.answered(r.Pattern, w.status, took, r.URL.Path == eventsPath || r.URL.Query().Has("wait"))
 	write := s.log.Info
 	if r.URL.Path == "/livez" || r.URL.Path == "/readyz" {
 		write = s.log.Debug
 	}
 	write("request", zap.String("method", r.Method), zap.String("path", r.URL.Path), zap.Int("status", w.status), zap.Int64("bytes", w.bytes),
-		zap.Float64("ms", float64(took.Microseconds())/1000), zap.String("remote", r.RemoteAddr), zap.String("request_id", id))
+		zap.Float64("ms", float64(took.Microseconds())/1000), zap.String("remote", r.RemoteAddr), zap.String("user", userOf(r)), zap.String("request_id", id))
+}
+
+func userOf(r *http.Request) string {
+	if person := model.PersonOf(r.Context()); person != nil {
+		return person.User
+	}
+	return ""
 }
 
 // recorder remembers what was answered. Unwrap lets http.ResponseController flush.

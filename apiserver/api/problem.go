@@ -58,6 +58,9 @@ func (p *Problem) write(w http.ResponseWriter) {
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.Header().Set("Cache-Control", "no-store")
+	if p.Status == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+	}
 	w.WriteHeader(p.Status)
 	_ = json.NewEncoder(w).Encode(p) // the client has gone: nobody to tell
 }
@@ -114,6 +117,10 @@ func problemOf(ctx context.Context, err error, repeatable bool) *Problem {
 	as, known := httpStatus[e.Status]
 	if !known {
 		as.status = http.StatusBadGateway
+	}
+	if e.KeyReused {
+		as.status = http.StatusUnprocessableEntity
+		e = &model.Error{Code: e.Code, Message: "this Idempotency-Key was used for another request; use a new key for a new request"}
 	}
 	p = newProblem(as.status, e.Code, e.Message, requestID(ctx))
 	p.JobID = e.JobID
@@ -175,6 +182,8 @@ func codeOfStatus(status int) string {
 		return "REQUEST_TIMEOUT"
 	case http.StatusForbidden:
 		return "E_XCE_PERM"
+	case http.StatusUnauthorized:
+		return "E_XCE_AUTH"
 	}
 	if status >= 500 {
 		return "INTERNAL"
@@ -185,7 +194,7 @@ func codeOfStatus(status int) string {
 // notFound answers what no route matches: 405 when another method would, else 404.
 func notFound(mux *http.ServeMux, w http.ResponseWriter, r *http.Request) {
 	var allowed []string
-	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} {
+	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPatch, http.MethodDelete} {
 		other := r.Clone(r.Context())
 		other.Method = method
 		if _, pattern := mux.Handler(other); pattern != "/" && pattern != "" {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -36,21 +37,32 @@ type fake struct {
 	connection model.Connection
 	panics     bool
 	chunk      model.LogChunk
+	hosts      []model.Host
+	queues     []model.Queue
+	persons    []*model.Person // who asked
+	keys       []string        // of writes
 }
 
-func (f *fake) ListJobs(_ context.Context, filter model.JobFilter) (model.JobPage, error) {
+func (f *fake) ListJobs(ctx context.Context, filter model.JobFilter) (model.JobPage, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if f.panics {
 		panic("boom")
 	}
 	f.filters = append(f.filters, filter)
+	f.persons = append(f.persons, model.PersonOf(ctx))
 	page := model.JobPage{Revision: 9, NextAfterID: f.next, Total: uint64(len(f.jobs))}
 	for _, job := range f.jobs {
-		page.Jobs = append(page.Jobs, job.Job)
+		if filter.ArrayID == 0 || job.ArrayID != nil && *job.ArrayID == filter.ArrayID {
+			page.Jobs = append(page.Jobs, job.Job)
+		}
 	}
 	return page, f.err
 }
 
 func (f *fake) GetJob(_ context.Context, id uint64) (model.JobDetail, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if f.err != nil {
 		return model.JobDetail{}, f.err
 	}
@@ -70,7 +82,8 @@ func (f *fake) SubmitJob(_ context.Context, spec model.JobSpec) (model.Submitted
 	}
 	f.specs = append(f.specs, spec)
 	if id := f.byKey[spec.SubmitKey]; id != 0 {
-		return model.Submitted{}, &model.Error{Status: model.StatusDupJob, Code: "E_XCE_DUP_JOB", Message: "dup", JobID: id}
+		same := reflect.DeepEqual(spec, f.specs[id-1])
+		return model.Submitted{}, &model.Error{Status: model.StatusDupJob, Code: "E_XCE_DUP_JOB", Message: "dup", JobID: id, SameBody: same}
 	}
 	id := uint64(len(f.jobs) + 1)
 	f.jobs = append(f.jobs, model.JobDetail{Job: model.Job{ID: id, Name: spec.Name, State: "PENDING"}, Args: spec.Args, Env: spec.Env, Script: spec.Script})
@@ -83,7 +96,8 @@ func (f *fake) SubmitJob(_ context.Context, spec model.JobSpec) (model.Submitted
 	return model.Submitted{JobID: id, Count: max(1, uint32(len(spec.Array)))}, nil
 }
 
-func (f *fake) ControlJob(_ context.Context, id uint64, action model.Action, signal uint32, wholeArray bool) error {
+func (f *fake) ControlJob(ctx context.Context, id uint64, action model.Action, signal uint32, wholeArray bool) error {
+	f.keys = append(f.keys, model.OpKeyOf(ctx))
 	text, _ := json.Marshal([]any{id, action, signal, wholeArray})
 	f.controls = append(f.controls, string(text))
 	return f.err
@@ -92,10 +106,42 @@ func (f *fake) ControlJob(_ context.Context, id uint64, action model.Action, sig
 func (f *fake) JobLog(context.Context, uint64, bool, uint64, uint32) (model.LogChunk, error) {
 	return f.chunk, f.err
 }
-func (f *fake) ListHosts(context.Context) ([]model.Host, error) { return nil, f.err }
-func (f *fake) ListQueues(context.Context) ([]model.Queue, error) {
-	return []model.Queue{{Name: "default"}}, f.err
+func (f *fake) ModifyJob(_ context.Context, id uint64, change model.JobChange, wholeArray bool) error {
+	text, _ := json.Marshal([]any{id, change, wholeArray})
+	f.controls = append(f.controls, string(text))
+	return f.err
 }
+func (f *fake) ListHosts(context.Context) ([]model.Host, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.hosts, f.err
+}
+func (f *fake) ControlHost(_ context.Context, action model.HostAction, host, reason string) error {
+	text, _ := json.Marshal([]any{"host", action, host, reason})
+	f.controls = append(f.controls, string(text))
+	return f.err
+}
+func (f *fake) ListQueues(context.Context) ([]model.Queue, error) {
+	if f.queues != nil {
+		return f.queues, f.err
+	}
+	return []model.Queue{{Name: "default", Default: true}}, f.err
+}
+func (f *fake) ControlQueue(_ context.Context, action model.QueueAction, queue model.Queue) error {
+	text, _ := json.Marshal([]any{"queue", action, queue})
+	f.controls = append(f.controls, string(text))
+	return f.err
+}
+func (f *fake) ListUsers(context.Context) ([]model.UserUse, error) {
+	return []model.UserUse{{Name: "ann"}}, f.err
+}
+func (f *fake) ControlMember(_ context.Context, action model.MemberAction, id uint64, host string, port uint16) error {
+	text, _ := json.Marshal([]any{"member", action, id, host, port})
+	f.controls = append(f.controls, string(text))
+	return f.err
+}
+func (f *fake) Load() (running, waiting, slots int) { return 3, 2, 64 }
+func (f *fake) LibraryStats() map[string]float64    { return map[string]float64{"reconnects": 7} }
 func (f *fake) ClusterStatus(context.Context) (model.Cluster, error) {
 	return model.Cluster{Term: 3}, f.err
 }
@@ -109,10 +155,14 @@ type server struct {
 	logs    *observer.ObservedLogs
 }
 
-func newServer(t *testing.T) *server {
+var me = &model.Person{User: "me", Role: model.Admin, UID: 1000, GID: 100, IDsKnown: true, Trusted: true}
+
+func newServer(t *testing.T) *server { return newServerWith(t, Options{Anonymous: me}) }
+
+func newServerWith(t *testing.T, options Options) *server {
 	core, logs := observer.New(zap.DebugLevel)
 	f := &fake{connection: model.Connection{Ready: true, Joined: true, Detail: "ok"}}
-	s := New(f, &events.Hub{}, zap.New(core), "test")
+	s := New(f, &events.Hub{}, zap.New(core), "test", options)
 	page := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("page")) })
 	return &server{Server: s, t: t, fake: f, handler: s.Handler(page), logs: logs}
 }
@@ -183,7 +233,9 @@ func TestDegradedIsA503WithRetryAfterOnEveryPath(t *testing.T) {
 	s.fake.err = model.NotReady("the controllers do not answer", 2*time.Second)
 	for _, request := range [][3]string{
 		{"GET", "/api/v1/jobs", ""}, {"GET", "/api/v1/jobs/1", ""}, {"DELETE", "/api/v1/jobs/1", ""}, {"GET", "/api/v1/hosts", ""}, {"GET", "/api/v1/queues", ""},
-		{"GET", "/api/v1/cluster", ""}, {"POST", "/api/v1/jobs", `{"command": ["true"]}`}, {"POST", "/api/v1/jobs/1/hold", ""}, {"GET", "/api/v1/jobs/1/output", ""},
+		{"GET", "/api/v1/cluster", ""}, {"GET", "/api/v1/users", ""}, {"GET", "/api/v1/arrays/1", ""}, {"PATCH", "/api/v1/jobs/1", `{"priority": 1}`},
+		{"GET", "/api/v1/jobs?sort=name", ""}, {"GET", "/api/v1/jobs?index=5&wait=60s", ""}, {"POST", "/api/v1/queues/q/stop", ""}, {"DELETE", "/api/v1/hosts/h", ""},
+		{"POST", "/api/v1/cluster/transfer?to=1", ""}, {"POST", "/api/v1/jobs", `{"command": ["true"]}`}, {"POST", "/api/v1/jobs/1/hold", ""}, {"GET", "/api/v1/jobs/1/output", ""},
 	} {
 		start := time.Now()
 		w := s.do(request[0], request[1], request[2])
@@ -202,6 +254,9 @@ func TestUnknownOutcomeIsRetryableOnlyWhenRepeatingIsSafe(t *testing.T) {
 	require.True(t, s.problem(s.do("POST", "/api/v1/jobs", `{"command": ["true"]}`, "Idempotency-Key", "k"), 504).Retryable)
 	require.True(t, s.problem(s.do("DELETE", "/api/v1/jobs/1", ""), 504).Retryable)
 	require.False(t, s.problem(s.do("POST", "/api/v1/jobs/1/requeue", ""), 504).Retryable)
+	require.True(t, s.problem(s.do("POST", "/api/v1/jobs/1/requeue", "", "Idempotency-Key", "k"), 504).Retryable)
+	require.False(t, s.problem(s.do("DELETE", "/api/v1/queues/q", ""), 504).Retryable)
+	require.True(t, s.problem(s.do("POST", "/api/v1/queues/q/stop", ""), 504).Retryable)
 }
 
 func TestPathsAndMethodsThatAreNot(t *testing.T) {
@@ -211,6 +266,7 @@ func TestPathsAndMethodsThatAreNot(t *testing.T) {
 	w := s.do("PUT", "/api/v1/jobs", "")
 	require.Equal(t, "METHOD_NOT_ALLOWED", s.problem(w, 405).Code)
 	require.Equal(t, "GET, POST", w.Header().Get("Allow"))
+	require.Equal(t, "GET, PATCH, DELETE", s.do("PUT", "/api/v1/jobs/1", "").Header().Get("Allow"))
 	require.Equal(t, "page", s.do("GET", "/", "").Body.String())
 }
 
@@ -250,19 +306,6 @@ func TestAPanicEndsOnlyItsRequest(t *testing.T) {
 	require.Equal(t, 200, s.do("GET", "/api/v1/jobs", "").Code)
 }
 
-func TestOpenAPIIsThere(t *testing.T) {
-	s := newServer(t)
-	w := s.do("GET", "/openapi.json", "")
-	require.Equal(t, 200, w.Code)
-	var document struct {
-		OpenAPI string
-		Paths   map[string]any
-	}
-	require.NoError(t, json.Unmarshal(w.Body.Bytes(), &document))
-	require.True(t, strings.HasPrefix(document.OpenAPI, "3.1"))
-	require.Contains(t, document.Paths, "/api/v1/jobs/{id}")
-}
-
 func TestEventsStreamAndResume(t *testing.T) {
 	s := newServer(t)
 	s.keepout = 20 * time.Millisecond
@@ -299,12 +342,22 @@ func TestEventsStreamAndResume(t *testing.T) {
 	end()
 	require.Eventually(t, func() bool { return s.hub.Subscribers() == 0 }, 5*time.Second, time.Millisecond)
 
+	gone := func(after string) {
+		p := s.problem(s.do("GET", "/api/v1/events", "", "Last-Event-ID", after), 410)
+		require.Equal(t, "E_XCE_STALE", p.Code)
+		require.False(t, p.Retryable)
+	}
+	gone("3")
+	gone("99")
 	lines, end = open("")
 	defer end()
 	until(lines, ": stream")
 	s.Shutdown()
+	until(lines, "event: shutdown")
+	until(lines, "retry: 1000")
 	for lines.Scan() {
 	}
 	require.NoError(t, lines.Err(), "a stream ends cleanly at shutdown")
 	s.problem(s.do("GET", "/api/v1/events", "", "Last-Event-ID", "x"), 400)
+	require.Contains(t, s.do("GET", "/readyz", "").Body.String(), "going down")
 }

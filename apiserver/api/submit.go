@@ -2,29 +2,24 @@ package api
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"os/user"
-	"slices"
 	"sort"
 	"strconv"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"xce.example/apiserver/auth"
 	"xce.example/apiserver/model"
 )
 
 const (
 	maxScriptBytes = 1 << 20 // XCE_MAX_SCRIPT_BYTES
-	keyPrefix      = "rest:"
-	// bodyHashEnv is in the environment of a job that was submitted with an Idempotency-Key: it tells a repetition of the request from another
-	// request with the same key, also after this server and the primary have been replaced.
-	bodyHashEnv = "XCE_REQUEST_SHA256"
+	keyPrefix      = "rest:" // Idempotency-Keys among the submit keys of the cluster
 )
 
 // arrayField takes "0-99%4" or [0, 1, 5].
@@ -87,7 +82,7 @@ func (e *envField) UnmarshalJSON(data []byte) error {
 
 type submitBody struct {
 	Name         string             `json:"name,omitempty" maxLength:"1024"`
-	User         string             `json:"user,omitempty" maxLength:"63" doc:"who it runs as; default: the user that this server runs as"`
+	User         string             `json:"user,omitempty" maxLength:"63" doc:"who it runs as; default: yourself; only an administrator may name another"`
 	Queue        string             `json:"queue,omitempty" maxLength:"255" doc:"default: the default queue"`
 	Command      []string           `json:"command,omitempty" doc:"program and arguments; either this or script"`
 	Script       string             `json:"script,omitempty" doc:"a script that begins with #!"`
@@ -134,23 +129,20 @@ type submitOutput struct {
 
 func (s *Server) submitJob(ctx context.Context, in *submitInput) (*submitOutput, error) {
 	repeatable := in.IdempotencyKey != ""
-	spec, err := specOf(&in.Body)
+	spec, err := specOf(ctx, &in.Body)
 	if err != nil {
 		return nil, problemOf(ctx, err, repeatable)
 	}
-	hash := ""
 	if repeatable {
 		if !isToken(in.IdempotencyKey, 255) {
 			return nil, problemOf(ctx, model.Invalid("Idempotency-Key must be 1 to 255 visible ASCII characters"), false)
 		}
 		spec.SubmitKey = keyPrefix + in.IdempotencyKey
-		hash = hashOf(&spec)
-		spec.Env = append(spec.Env, bodyHashEnv+"="+hash)
 	}
 	done, err := s.backend.SubmitJob(ctx, spec)
 	var e *model.Error
 	if errors.As(err, &e) && e.Status == model.StatusDupJob && repeatable {
-		done, err = s.repetition(ctx, e, hash)
+		done, err = repetition(ctx, e)
 	}
 	if err != nil {
 		p := problemOf(ctx, err, repeatable)
@@ -171,17 +163,10 @@ func (s *Server) submitJob(ctx context.Context, in *submitInput) (*submitOutput,
 	return out, nil
 }
 
-// repetition decides what a used Idempotency-Key means: the job that is there when it was the same request, else a refusal.
-func (s *Server) repetition(ctx context.Context, dup *model.Error, hash string) (model.Submitted, error) {
-	job, err := s.backend.GetJob(ctx, dup.JobID)
-	var e *model.Error
-	if errors.As(err, &e) && e.Status == model.StatusNoEnt {
-		return model.Submitted{}, dup // the job is gone already; its id is all that is left
-	}
-	if err != nil {
-		return model.Submitted{}, err
-	}
-	if slices.Contains(job.Env, bodyHashEnv+"="+hash) {
+// repetition decides what a used Idempotency-Key means: the job that is there when it was the same request, else a refusal. The controllers
+// keep what was asked for beside the key, so this holds over the death of any server.
+func repetition(ctx context.Context, dup *model.Error) (model.Submitted, error) {
+	if dup.SameBody {
 		return model.Submitted{JobID: dup.JobID, Count: 1, Existing: true}, nil
 	}
 	p := newProblem(http.StatusUnprocessableEntity, "E_XCE_DUP_JOB",
@@ -190,18 +175,8 @@ func (s *Server) repetition(ctx context.Context, dup *model.Error, hash string) 
 	return model.Submitted{}, p
 }
 
-// hashOf tells one request from another, however its JSON was written.
-func hashOf(spec *model.JobSpec) string {
-	text, err := json.Marshal(spec)
-	if err != nil {
-		panic(err) // a struct of strings and numbers
-	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])
-}
-
 // specOf checks what the schema cannot say and makes the submission.
-func specOf(b *submitBody) (model.JobSpec, error) {
+func specOf(ctx context.Context, b *submitBody) (model.JobSpec, error) {
 	spec := model.JobSpec{
 		Name: b.Name, User: b.User, Queue: b.Queue, Script: b.Script, Args: b.Args, Env: b.Env, WorkDir: b.WorkDir, StdinPath: b.StdinPath,
 		StdoutPath: b.StdoutPath, StderrPath: b.StderrPath, CPUs: max(1, b.CPUs), MemoryMB: b.MemoryMB, Gres: b.Gres, Nodes: max(1, b.Nodes), Exclusive: b.Exclusive,
@@ -252,7 +227,7 @@ func specOf(b *submitBody) (model.JobSpec, error) {
 	if err := noZeroBytes(&spec); err != nil {
 		return spec, err
 	}
-	return spec, setUser(&spec)
+	return spec, setUser(ctx, &spec)
 }
 
 // noZeroBytes refuses what C strings cannot hold.
@@ -270,23 +245,33 @@ func noZeroBytes(spec *model.JobSpec) error {
 	return nil
 }
 
-// setUser looks the user up here, so that a name without a user id never becomes user id 0.
-func setUser(spec *model.JobSpec) error {
-	var who *user.User
-	var err error
-	if spec.User == "" {
-		who, err = user.Current()
-	} else {
-		who, err = user.Lookup(spec.User)
+// setUser says whose job it is: the person's own, whom an administrator may choose. Users are looked up here, so that a name without a user
+// id never becomes user id 0.
+func setUser(ctx context.Context, spec *model.JobSpec) error {
+	person := model.PersonOf(ctx)
+	if person == nil {
+		return &model.Error{Status: model.StatusAuth, Code: "E_XCE_AUTH", Message: "nobody has said who asks", Outcome: model.NotApplied}
 	}
+	if spec.User == "" || spec.User == person.User {
+		if !person.IDsKnown {
+			return &model.Error{Status: model.StatusPerm, Code: "E_XCE_PERM", Outcome: model.NotApplied, Message: fmt.Sprintf(
+				"user %q is not known on the apiserver's host: the token must say xce_uid and xce_gid", person.User)}
+		}
+		spec.User, spec.UID, spec.GID = person.User, person.UID, person.GID
+		return nil
+	}
+	if person.Role < model.Admin {
+		return &model.Error{Status: model.StatusPerm, Code: "E_XCE_PERM", Outcome: model.NotApplied, Message: fmt.Sprintf(
+			"%s may not submit for %s: only an administrator may", person.User, spec.User)}
+	}
+	who, err := user.Lookup(spec.User)
 	if err != nil {
 		return model.Invalid("user %q is not known on the apiserver's host", spec.User)
 	}
-	uid, uidErr := strconv.ParseUint(who.Uid, 10, 32)
-	gid, gidErr := strconv.ParseUint(who.Gid, 10, 32)
-	if uidErr != nil || gidErr != nil {
+	uid, gid, ok := auth.IDs(who)
+	if !ok {
 		return model.Invalid("user %q has no numeric ids", who.Username)
 	}
-	spec.User, spec.UID, spec.GID = who.Username, uint32(uid), uint32(gid)
+	spec.User, spec.UID, spec.GID = who.Username, uid, gid
 	return nil
 }

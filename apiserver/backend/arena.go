@@ -52,6 +52,15 @@ func (a *arena) texts(list []string) (**C.char, C.size_t) {
 	return &out[0], C.size_t(len(list))
 }
 
+// ids copies job ids.
+func (a *arena) ids(list []uint64) *C.uint64_t {
+	out := array[C.uint64_t](a, len(list))
+	for i, id := range list {
+		out[i] = C.uint64_t(id)
+	}
+	return &out[0]
+}
+
 // gres copies generic resources, sorted by name so that the same request is always the same bytes.
 func (a *arena) gres(amounts map[string]uint32) (*C.xce_gres_t, C.size_t) {
 	if len(amounts) == 0 {

@@ -23,6 +23,7 @@ type caller struct {
 	closed     bool // under mu
 	running    sync.WaitGroup
 	started    atomic.Bool  // the library takes calls
+	waiting    atomic.Int64 // requests that wait for a slot
 	lastAnswer atomic.Int64 // when a controller last answered, nanoseconds since the epoch
 }
 
@@ -109,6 +110,8 @@ func (c *caller) acquire(ctx context.Context, marked <-chan struct{}) error {
 		return nil
 	default:
 	}
+	c.waiting.Add(1)
+	defer c.waiting.Add(-1)
 	timer := time.NewTimer(c.slotWait)
 	defer timer.Stop()
 	select {

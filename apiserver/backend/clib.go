@@ -47,6 +47,7 @@ import "C"
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -175,11 +176,9 @@ func RegisterToBackend(config *Config, hub *events.Hub, log *zap.Logger) (*Clien
 	client.rejoin = &Rejoiner{
 		join:       client.join,
 		generation: func() uint64 { return uint64(C.xcecli_generation(client.ctx)) },
-		joined: func(revision uint64) { // what was pushed meanwhile is lost: let the streams say so
-			hub.Publish(model.Event{Kind: "gap", Revision: revision})
-		},
-		health: client.health,
-		log:    log,
+		joined:     client.resume,
+		health:     client.health,
+		log:        log,
 	}
 	client.rejoin.Flag()
 	client.caller = newCaller(client.health, client.rejoin, config.Slots, config.Timeout)
@@ -219,14 +218,18 @@ func (c *Client) init(config *C.xce_client_config_t) error {
 // Start connects and joins, trying every candidate, and from then on keeps the connection alive until Close, also when this first attempt failed:
 // the error only says that it did, and names the candidates.
 func (c *Client) Start() error {
-	err := c.withThread(c.caller.timeout, func() C.int { return C.xcecli_start(c.ctx) })
+	err := c.withThread(context.Background(), c.caller.timeout, func() C.int { return C.xcecli_start(c.ctx) })
 	c.caller.started.Store(true)
 	if err == nil {
 		err = c.rejoin.Rejoin()
 	}
 	if err != nil {
 		c.health.MarkDegraded(degradedTTL)
-		err = fmt.Errorf("no controller took us in; tried %s: %w", strings.Join(c.peers, ", "), err)
+		trail := ""
+		if e := (*model.Error)(nil); errors.As(err, &e) && e.Trail != "" {
+			trail = " (" + e.Trail + ")" // each attempt: candidate, outcome, when
+		}
+		err = fmt.Errorf("no controller took us in; tried %s%s: %w", strings.Join(c.peers, ", "), trail, err)
 	} else {
 		c.caller.answered()
 	}
@@ -259,10 +262,59 @@ func (c *Client) Close() {
 	c.handle.Delete()
 }
 
-// withThread makes one libxce call: deadlines and last errors belong to the operating system's thread.
-func (c *Client) withThread(deadline time.Duration, op func() C.int) error {
+// actFor makes this thread's calls those of ctx's person. The zero of it ends that.
+func (c *Client) actFor(ctx context.Context) C.int {
+	person := model.PersonOf(ctx)
+	if person == nil || person.Trusted {
+		return C.xcecli_act_for(c.ctx, nil, 0, 0, false)
+	}
+	name := C.CString(person.User)
+	defer C.free(unsafe.Pointer(name))
+	uid, gid := person.UID, person.GID
+	if !person.IDsKnown {
+		uid, gid = model.NobodyID, model.NobodyID
+	}
+	return C.xcecli_act_for(c.ctx, name, C.uint32_t(uid), C.uint32_t(gid), C.bool(person.Role == model.Admin))
+}
+
+// What the controllers say when an operation id was used for another request (controller/state/sessions.cc).
+const reusedWords = "this operation id was used for another request"
+
+// write makes one libxce call that writes, under the context's key if it has one: the same request under it gets the first answer, by
+// whichever apiserver it is asked again.
+func (c *Client) write(ctx context.Context, deadline time.Duration, op func() C.int) error {
+	key := model.OpKeyOf(ctx)
+	if key == "" {
+		return c.withThread(ctx, deadline, op)
+	}
+	var id C.xce_op_id_t
+	text := C.CString(key)
+	defer C.free(unsafe.Pointer(text))
+	err := c.withThread(ctx, deadline, func() C.int {
+		if rc := C.xce_op_id_of_key(text, &id); rc < 0 {
+			return rc
+		}
+		if rc := C.xcecli_set_op_id(c.ctx, &id); rc < 0 {
+			return rc
+		}
+		defer C.xcecli_set_op_id(c.ctx, nil) // a call that was refused before it began has not taken it
+		return op()
+	})
+	if e := (*model.Error)(nil); errors.As(err, &e) && e.Status == model.StatusInvalid && strings.Contains(e.Message, reusedWords) {
+		e.KeyReused = true
+	}
+	return err
+}
+
+// withThread makes one libxce call on behalf of ctx's person: that, deadlines and last errors belong to the operating system's thread.
+func (c *Client) withThread(ctx context.Context, deadline time.Duration, op func() C.int) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
+	if rc := c.actFor(ctx); rc < 0 { // never go on as the apiserver itself
+		return &model.Error{Status: int(-rc), Code: C.GoString(C.xce_errname(rc)), Message: "the user's name cannot be passed on: " + statusText(int(-rc)),
+			Outcome: model.NotApplied}
+	}
+	defer c.actFor(context.Background())
 	C.xcecli_set_deadline(c.ctx, C.int(deadline.Milliseconds()))
 	rc := op()
 	if rc >= 0 {
@@ -274,7 +326,7 @@ func (c *Client) withThread(deadline time.Duration, op func() C.int) error {
 	C.xcecli_set_deadline(c.ctx, 0)
 	status := int(-rc)
 	e := &model.Error{Status: status, Code: C.GoString(C.xce_errname(rc)), Message: C.GoString(&last.message[0]),
-		Outcome: model.Outcome(last.outcome), JobID: uint64(last.job_id), Trail: C.GoString(&last.trail[0])}
+		Outcome: model.Outcome(last.outcome), JobID: uint64(last.job_id), SameBody: bool(last.same_body), Trail: C.GoString(&last.trail[0])}
 	if e.Message == "" || int(last.status) != int(rc) {
 		e.Message = statusText(status)
 	}
@@ -285,21 +337,58 @@ func statusText(status int) string { return C.GoString(C.xce_strerror(C.int(stat
 
 func (c *Client) join() (uint64, error) {
 	var joined C.xce_joined_t
-	err := c.withThread(joinDeadline, func() C.int { return C.xcecli_join(c.ctx, C.HostRole_apiserver, nil, 0, &joined) })
+	err := c.withThread(context.Background(), joinDeadline, func() C.int { return C.xcecli_join(c.ctx, C.HostRole_apiserver, nil, 0, &joined) })
 	if err == nil {
 		c.caller.answered()
 	}
 	return uint64(joined.revision), err
 }
 
+// resume asks the controllers for what was pushed between the last event that came and the join. What they no longer have becomes a gap, by
+// them or here.
+func (c *Client) resume(revision uint64) {
+	if last := c.hub.Last(); last != 0 {
+		err := c.withThread(context.Background(), joinDeadline, func() C.int { return C.xcecli_subscribe(c.ctx, C.uint64_t(last)) })
+		if err == nil {
+			return
+		}
+		c.log.Warn("what was pushed meanwhile is lost to the streams", zap.Error(err))
+	}
+	c.hub.Publish(model.Event{Kind: "gap", Revision: revision})
+}
+
+// LibraryStats gives libxce's counters.
+func (c *Client) LibraryStats() map[string]float64 {
+	var text [4096]C.char
+	stats := map[string]float64{}
+	if C.xcecli_stats_json(c.ctx, &text[0], C.size_t(len(text))) < 0 {
+		return stats
+	}
+	values := map[string]any{}
+	if json.Unmarshal([]byte(C.GoString(&text[0])), &values) != nil {
+		return stats
+	}
+	for name, value := range values {
+		if number, ok := value.(float64); ok {
+			stats[name] = number
+		}
+	}
+	return stats
+}
+
+// Load says how many calls are under way in libxce, how many requests wait for a slot, and how many slots there are.
+func (c *Client) Load() (running, waiting, slots int) {
+	return len(c.caller.slots), int(c.caller.waiting.Load()), cap(c.caller.slots)
+}
+
 func (c *Client) heartbeat() error {
-	return c.withThread(helloDeadline, func() C.int { return C.xcecli_heartbeat(c.ctx) })
+	return c.withThread(context.Background(), helloDeadline, func() C.int { return C.xcecli_heartbeat(c.ctx) })
 }
 
 // hello asks the primary for a sign of life; joined tells whether this connection has joined.
 func (c *Client) hello() (bool, error) {
 	var hello C.xce_hello_t
-	err := c.withThread(helloDeadline, func() C.int { return C.xcecli_hello(c.ctx, &hello) })
+	err := c.withThread(context.Background(), helloDeadline, func() C.int { return C.xcecli_hello(c.ctx, &hello) })
 	if err == nil {
 		c.caller.answered()
 	}

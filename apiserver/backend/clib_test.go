@@ -96,6 +96,7 @@ func TestWithoutAClusterEverythingSaysSoFast(t *testing.T) {
 	err = client.Start()
 	require.ErrorContains(t, err, "127.0.0.1:"+a)
 	require.ErrorContains(t, err, "127.0.0.1:"+b)
+	require.ErrorContains(t, err, "ECONNREFUSED")
 	state := client.Connection()
 	require.False(t, state.Ready)
 	require.False(t, state.Joined)

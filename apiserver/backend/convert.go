@@ -38,6 +38,13 @@ func orNull(n C.uint32_t) *uint32 {
 	return &value
 }
 
+func orZero(n *uint32) C.uint32_t {
+	if n == nil {
+		return 0
+	}
+	return C.uint32_t(*n)
+}
+
 func gresMap(list *C.xce_gres_t, n C.size_t) map[string]uint32 {
 	out := make(map[string]uint32, n)
 	for _, gres := range unsafe.Slice(list, n) {
@@ -101,7 +108,7 @@ func goHost(from *C.xce_host_t) model.Host {
 		Name: text(from.attrs.name), State: model.Word(model.HostStates, int(from.state)), Drained: bool(from.drained), DrainReason: text(from.drain_reason),
 		CPUs: uint32(from.attrs.cpus), UsedCPUs: uint32(from.used_cpus), MemoryMB: uint64(from.attrs.memory_mb), UsedMemoryMB: uint64(from.used_memory_mb),
 		Gres: gresMap(from.attrs.gres, from.attrs.ngres), UsedGres: gresMap(from.used_gres, from.nused_gres), RunningJobs: uint32(from.running_jobs),
-		Address: text(from.attrs.address), Version: text(from.attrs.version), JoinedTime: timeText(from.joined_ms), ModifyIndex: uint64(from.modify_index),
+		Address: text(from.attrs.address), Version: text(from.attrs.version), JoinedTime: timeText(from.joined_ms), Fault: text(from.attrs.fault), LeaseMs: uint32(from.lease_ms), ModifyIndex: uint64(from.modify_index),
 	}
 }
 

@@ -26,9 +26,18 @@ func (c *Client) ListJobs(ctx context.Context, filter model.JobFilter) (model.Jo
 		f := C.xce_job_filter_t{
 			states: C.uint32_t(filter.States), user: a.text(filter.User), queue: a.text(filter.Queue), host: a.text(filter.Host), name: a.text(filter.Name),
 			array_id: C.uint64_t(filter.ArrayID), after_id: C.uint64_t(filter.AfterID), limit: C.uint32_t(filter.Limit), descending: C.bool(filter.Descending),
+			since_ms: C.int64_t(filter.SinceMs), until_ms: C.int64_t(filter.UntilMs),
+		}
+		if len(filter.IDs) > 0 {
+			f.ids, f.nids = a.ids(filter.IDs), C.size_t(len(filter.IDs))
 		}
 		var page *C.xce_job_page_t
-		if err := c.withThread(deadline, func() C.int { return C.xcecli_joblist(c.ctx, &f, &page) }); err != nil {
+		if err := c.withThread(ctx, deadline, func() C.int {
+			if filter.History {
+				return C.xcecli_jobhist(c.ctx, &f, &page)
+			}
+			return C.xcecli_joblist(c.ctx, &f, &page)
+		}); err != nil {
 			return model.JobPage{}, err
 		}
 		defer C.xce_free_job_page(page)
@@ -45,7 +54,7 @@ func (c *Client) ListJobs(ctx context.Context, filter model.JobFilter) (model.Jo
 func (c *Client) GetJob(ctx context.Context, id uint64) (model.JobDetail, error) {
 	return call(ctx, c.caller, false, func(deadline time.Duration) (model.JobDetail, error) {
 		var page *C.xce_job_page_t
-		if err := c.withThread(deadline, func() C.int { return C.xcecli_jobinfo(c.ctx, C.uint64_t(id), &page) }); err != nil {
+		if err := c.withThread(ctx, deadline, func() C.int { return C.xcecli_jobinfo(c.ctx, C.uint64_t(id), &page) }); err != nil {
 			return model.JobDetail{}, err
 		}
 		defer C.xce_free_job_page(page)
@@ -65,7 +74,7 @@ func (c *Client) SubmitJob(ctx context.Context, spec model.JobSpec) (model.Submi
 		C.xce_job_spec_init(&s)
 		fillSpec(&a, &spec, &s)
 		var out C.xce_submitted_t
-		if err := c.withThread(deadline, func() C.int { return C.xcecli_jobsub(c.ctx, &s, &out) }); err != nil {
+		if err := c.withThread(ctx, deadline, func() C.int { return C.xcecli_jobsub(c.ctx, &s, &out) }); err != nil {
 			return model.Submitted{}, err
 		}
 		return model.Submitted{JobID: uint64(out.job_id), Count: uint32(out.count), Existing: bool(out.existing)}, nil
@@ -108,8 +117,123 @@ func fillSpec(a *arena, spec *model.JobSpec, s *C.xce_job_spec_t) {
 func (c *Client) ControlJob(ctx context.Context, id uint64, action model.Action, signal uint32, wholeArray bool) error {
 	_, err := call(ctx, c.caller, true, func(deadline time.Duration) (struct{}, error) {
 		ids := [1]C.uint64_t{C.uint64_t(id)}
-		return struct{}{}, c.withThread(deadline, func() C.int {
+		return struct{}{}, c.write(ctx, deadline, func() C.int {
 			return C.xcecli_jobctrl(c.ctx, &ids[0], 1, C.xce_jobctrl_action_t(action), C.uint32_t(signal), C.bool(wholeArray))
+		})
+	})
+	return err
+}
+
+// ModifyJob changes what change names; wholeArray: of every task of the array whose first id it is.
+func (c *Client) ModifyJob(ctx context.Context, id uint64, change model.JobChange, wholeArray bool) error {
+	ids := []uint64{id}
+	if wholeArray { // libxce modifies single jobs
+		// Which tasks are left changes, so a repetition would not be the same request; done twice it does no harm.
+		ctx = model.WithOpKey(ctx, "")
+		var err error
+		if ids, err = c.taskIDs(ctx, id); err != nil {
+			return err
+		}
+	}
+	_, err := call(ctx, c.caller, true, func(deadline time.Duration) (struct{}, error) {
+		var a arena
+		defer a.free()
+		var fields C.xce_job_spec_t
+		C.xce_job_spec_init(&fields)
+		mask := C.uint32_t(0)
+		if change.Priority != nil {
+			fields.priority, mask = C.int32_t(*change.Priority), mask|1
+		}
+		if change.TimeLimitS != nil {
+			fields.time_limit_s, mask = C.uint32_t(*change.TimeLimitS), mask|2
+		}
+		if change.Name != nil {
+			fields.name, mask = a.text(*change.Name), mask|4
+		}
+		if change.Queue != nil {
+			fields.queue, mask = a.text(*change.Queue), mask|8
+		}
+		return struct{}{}, c.write(ctx, deadline, func() C.int {
+			return C.xcecli_jobmodify(c.ctx, a.ids(ids), C.size_t(len(ids)), &fields, mask)
+		})
+	})
+	return err
+}
+
+// taskIDs lists the tasks of an array that have not ended.
+func (c *Client) taskIDs(ctx context.Context, array uint64) ([]uint64, error) {
+	var ids []uint64
+	for after := uint64(0); ; {
+		page, err := c.ListJobs(ctx, model.JobFilter{ArrayID: array, States: 1<<model.FirstEndedState - 1, AfterID: after})
+		if err != nil {
+			return nil, err
+		}
+		for i := range page.Jobs {
+			ids = append(ids, page.Jobs[i].ID)
+		}
+		if after = page.NextAfterID; after == 0 {
+			break
+		}
+	}
+	if len(ids) == 0 {
+		return nil, &model.Error{Status: model.StatusNoEnt, Code: "E_XCE_NOENT", Message: fmt.Sprintf("array %d has no tasks that have not ended", array)}
+	}
+	return ids, nil
+}
+
+// ControlQueue does an action to a queue; Create and Update take its settings from queue, the others only its name.
+func (c *Client) ControlQueue(ctx context.Context, action model.QueueAction, queue model.Queue) error {
+	_, err := call(ctx, c.caller, true, func(deadline time.Duration) (struct{}, error) {
+		var a arena
+		defer a.free()
+		q := C.xce_queue_t{
+			name: a.text(queue.Name), priority: C.int32_t(queue.Priority), default_time_s: orZero(queue.DefaultTimeS), max_time_s: orZero(queue.MaxTimeS),
+			max_running: orZero(queue.MaxRunning), max_running_per_user: orZero(queue.MaxRunningPerUser), open: C.bool(queue.Open),
+			active: C.bool(queue.Active), is_default: C.bool(queue.Default),
+		}
+		return struct{}{}, c.write(ctx, deadline, func() C.int { return C.xcecli_queuectrl(c.ctx, C.xce_queue_action_t(action), &q) })
+	})
+	return err
+}
+
+// ControlHost does an action to a host; reason is for draining.
+func (c *Client) ControlHost(ctx context.Context, action model.HostAction, host, reason string) error {
+	_, err := call(ctx, c.caller, true, func(deadline time.Duration) (struct{}, error) {
+		var a arena
+		defer a.free()
+		return struct{}{}, c.write(ctx, deadline, func() C.int {
+			return C.xcecli_hostctrl(c.ctx, C.xce_host_action_t(action), a.text(host), a.text(reason))
+		})
+	})
+	return err
+}
+
+// ListUsers says what each user has in the cluster.
+func (c *Client) ListUsers(ctx context.Context) ([]model.UserUse, error) {
+	return call(ctx, c.caller, false, func(deadline time.Duration) ([]model.UserUse, error) {
+		var list *C.xce_user_t
+		var n C.size_t
+		if err := c.withThread(ctx, deadline, func() C.int { return C.xcecli_userlist(c.ctx, &list, &n) }); err != nil {
+			return nil, err
+		}
+		defer C.xce_free_users(list, n)
+		out := make([]model.UserUse, 0, n)
+		for _, user := range unsafe.Slice(list, n) {
+			out = append(out, model.UserUse{Name: text(user.name), Pending: uint32(user.pending), Running: uint32(user.running),
+				Finished: uint64(user.finished), CPUMs: uint64(user.cpu_ms)})
+		}
+		return out, nil
+	})
+}
+
+// ControlMember adds, removes or replaces a controller (host and port: where it is found), or hands the primary role to it; 0: to the one that
+// suits best. What has begun goes on by itself when the deadline passes.
+func (c *Client) ControlMember(ctx context.Context, action model.MemberAction, id uint64, host string, port uint16) error {
+	_, err := call(ctx, c.caller, true, func(deadline time.Duration) (struct{}, error) {
+		var a arena
+		defer a.free()
+		return struct{}{}, c.withThread(ctx, deadline, func() C.int {
+			return C.xcecli_memberctrl(c.ctx, C.xce_member_action_t(action), C.uint64_t(id), a.text(host), C.uint16_t(port))
 		})
 	})
 	return err
@@ -123,7 +247,7 @@ func (c *Client) JobLog(ctx context.Context, id uint64, stderr bool, offset uint
 			stream = C.XCE_STDERR
 		}
 		var chunk *C.xce_log_chunk_t
-		if err := c.withThread(deadline, func() C.int {
+		if err := c.withThread(ctx, deadline, func() C.int {
 			return C.xcecli_joblog(c.ctx, C.uint64_t(id), stream, C.uint64_t(offset), C.uint32_t(limit), &chunk)
 		}); err != nil {
 			return model.LogChunk{}, err
@@ -149,7 +273,7 @@ func (c *Client) ListHosts(ctx context.Context) ([]model.Host, error) {
 	return call(ctx, c.caller, false, func(deadline time.Duration) ([]model.Host, error) {
 		var list *C.xce_host_t
 		var n C.size_t
-		if err := c.withThread(deadline, func() C.int { return C.xcecli_workerlist(c.ctx, &list, &n) }); err != nil {
+		if err := c.withThread(ctx, deadline, func() C.int { return C.xcecli_workerlist(c.ctx, &list, &n) }); err != nil {
 			return nil, err
 		}
 		defer C.xce_free_hosts(list, n)
@@ -167,7 +291,7 @@ func (c *Client) ListQueues(ctx context.Context) ([]model.Queue, error) {
 	return call(ctx, c.caller, false, func(deadline time.Duration) ([]model.Queue, error) {
 		var list *C.xce_queue_t
 		var n C.size_t
-		if err := c.withThread(deadline, func() C.int { return C.xcecli_queuelist(c.ctx, &list, &n) }); err != nil {
+		if err := c.withThread(ctx, deadline, func() C.int { return C.xcecli_queuelist(c.ctx, &list, &n) }); err != nil {
 			return nil, err
 		}
 		defer C.xce_free_queues(list, n)
@@ -184,7 +308,7 @@ func (c *Client) ListQueues(ctx context.Context) ([]model.Queue, error) {
 func (c *Client) ClusterStatus(ctx context.Context) (model.Cluster, error) {
 	return call(ctx, c.caller, false, func(deadline time.Duration) (model.Cluster, error) {
 		var status *C.xce_cluster_status_t
-		if err := c.withThread(deadline, func() C.int { return C.xcecli_clusterstatus(c.ctx, &status) }); err != nil {
+		if err := c.withThread(ctx, deadline, func() C.int { return C.xcecli_clusterstatus(c.ctx, &status) }); err != nil {
 			return model.Cluster{}, err
 		}
 		defer C.xce_free_cluster_status(status)

@@ -65,6 +65,13 @@ func TestRefusals(t *testing.T) {
 		"no host":       {[]string{"--listen", ":9980"}, "without TLS only loopback"},
 		"no port":       {[]string{"--listen", "127.0.0.1"}, "write host:port"},
 		"port":          {[]string{"--listen", "127.0.0.1:70000"}, "within 0 and 65535"},
+		"https half":    {[]string{"--https-cert", "c"}, "belong together"},
+		"https, no key": {[]string{"--listen", "0.0.0.0:1", "--https-cert", "c", "--https-key", "k"}, "give --auth-key too"},
+		"rate":          {[]string{"--rate", "-1"}, "within 0 and"},
+		"concurrent":    {[]string{"--config", file(t, "limits: {concurrent: 0}\n")}, "limits.concurrent"},
+		"waiting":       {[]string{"--config", file(t, "limits: {waiting: 0}\n")}, "limits.waiting"},
+		"body":          {[]string{"--config", file(t, "limits: {body_bytes: 1}\n")}, "limits.body_bytes"},
+		"burst":         {[]string{"--config", file(t, "limits: {burst: 0}\n")}, "limits.burst"},
 		"log level":     {[]string{"--log-level", "loud"}, "debug, info, warn or error"},
 		"timeout":       {[]string{"--timeout-ms", "1"}, "within 100"},
 		"calls":         {[]string{"--max-calls", "0"}, "within 1 and 1024"},
@@ -75,6 +82,15 @@ func TestRefusals(t *testing.T) {
 		_, err := load(c.args...)
 		require.ErrorContains(t, err, c.says, name)
 	}
+}
+
+func TestBeyondLoopbackWithHTTPSAndAuthentication(t *testing.T) {
+	path := file(t, "auth: {key_file: k, issuer: i}\nlimits: {rate: 5, burst: 7}\n")
+	config, err := load("--config", path, "--listen", "0.0.0.0:9980", "--https-cert", "c", "--https-key", "p", "--auth-audience", "xce", "--rate", "6")
+	require.NoError(t, err)
+	require.Equal(t, Auth{KeyFile: "k", Issuer: "i", Audience: "xce"}, config.Auth)
+	require.Equal(t, HTTPS{Cert: "c", Key: "p"}, config.HTTPS)
+	require.Equal(t, Limits{BodyBytes: 4 << 20, Concurrent: 2048, Waiting: 512, Rate: 6, Burst: 7}, config.Limits)
 }
 
 func TestHelpAndVersion(t *testing.T) {

@@ -12,6 +12,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -33,6 +35,9 @@ type cluster struct {
 	listen      string
 	url         string
 	http        *http.Client
+	pki         string   // folder of certificates; "": without TLS
+	apiFlags    []string // of the apiserver, beside what every one gets
+	token       string   // of requests
 }
 
 func program(t *testing.T, path string) string {
@@ -45,7 +50,14 @@ func program(t *testing.T, path string) string {
 }
 
 func newCluster(t *testing.T) *cluster {
-	c := &cluster{t: t, dir: t.TempDir(), listen: "127.0.0.1:0", http: &http.Client{Timeout: 30 * time.Second}}
+	c := prepare(t)
+	c.startAll()
+	return c
+}
+
+// prepare makes a cluster of which nothing runs yet.
+func prepare(t *testing.T) *cluster {
+	c := &cluster{t: t, dir: t.TempDir(), listen: "127.0.0.1:0", http: &http.Client{Timeout: 90 * time.Second}}
 	var listeners []net.Listener
 	var peers, masters []string
 	for i := range nodes {
@@ -60,12 +72,41 @@ func newCluster(t *testing.T) *cluster {
 	}
 	c.peers, c.masters = strings.Join(peers, ","), strings.Join(masters, ",")
 	t.Cleanup(c.stop)
+	return c
+}
+
+func (c *cluster) startAll() {
 	for i := range nodes {
 		c.startController(i)
 	}
 	c.startAPI()
 	c.waitReady()
-	return c
+}
+
+// run runs a program to its end and gives what it wrote.
+func (c *cluster) run(path string, args ...string) string {
+	c.t.Helper()
+	out, err := exec.Command(program(c.t, path), args...).CombinedOutput()
+	require.NoError(c.t, err, string(out))
+	return strings.TrimSpace(string(out))
+}
+
+// tls gives the flags of a daemon's certificate; none without TLS.
+func (c *cluster) tls(role, name string) []string {
+	if c.pki == "" {
+		return nil
+	}
+	stem := filepath.Join(c.pki, role+"-"+name)
+	if _, err := os.Stat(stem + ".crt"); err != nil {
+		c.run("cli/xce", "pki", "issue", c.pki, "--role", role, "--name", name)
+	}
+	return []string{"--tls-ca", filepath.Join(c.pki, "ca.crt"), "--tls-cert", stem + ".crt", "--tls-key", stem + ".key"}
+}
+
+// xce asks the controllers without the apiserver.
+func (c *cluster) xce(args ...string) string {
+	c.t.Helper()
+	return c.run("cli/xce", append([]string{"--masters", c.masters}, args...)...)
 }
 
 func (c *cluster) start(name, path string, args ...string) *exec.Cmd {
@@ -80,12 +121,14 @@ func (c *cluster) start(name, path string, args ...string) *exec.Cmd {
 }
 
 func (c *cluster) startController(i int) {
-	c.controllers[i] = c.start(fmt.Sprint("c", i+1), "controller/xce_controller", "--id", fmt.Sprint(i+1), "--peers", c.peers, "--data-dir", filepath.Join(c.dir, fmt.Sprint("data", i+1)))
+	args := []string{"--id", fmt.Sprint(i + 1), "--peers", c.peers, "--data-dir", filepath.Join(c.dir, fmt.Sprint("data", i+1))}
+	c.controllers[i] = c.start(fmt.Sprint("c", i+1), "controller/xce_controller", append(args, c.tls("controller", fmt.Sprint(i+1))...)...)
 }
 
 func (c *cluster) startAPI() {
 	portFile := filepath.Join(c.dir, "port")
-	c.apiserver = c.start("api", "apiserver/xce_apiserver", "--listen", c.listen, "--peers", c.masters, "--port-file", portFile)
+	args := append([]string{"--listen", c.listen, "--peers", c.masters, "--port-file", portFile, "--name", "api"}, c.apiFlags...)
+	c.apiserver = c.start("api", "apiserver/xce_apiserver", append(args, c.tls("apiserver", "api")...)...)
 	if c.url != "" {
 		return // again, on the same port
 	}
@@ -93,6 +136,9 @@ func (c *cluster) startAPI() {
 		port, err := os.ReadFile(portFile)
 		c.listen = "127.0.0.1:" + strings.TrimSpace(string(port))
 		c.url = "http://" + c.listen
+		if slices.Contains(c.apiFlags, "--https-cert") {
+			c.url = "https://" + c.listen
+		}
 		return err == nil
 	})
 }
@@ -144,6 +190,9 @@ func (c *cluster) do(method, path, body, key string) (int, map[string]any, http.
 		return 0, nil, nil
 	}
 	request.Header.Set("Content-Type", "application/json")
+	if c.token != "" {
+		request.Header.Set("Authorization", "Bearer "+c.token)
+	}
 	if key != "" {
 		request.Header.Set("Idempotency-Key", key)
 	}
@@ -175,8 +224,14 @@ func (c *cluster) primary() int {
 
 // stream reads server-sent events and gives each as "kind data".
 func (c *cluster) stream() <-chan string {
-	answer, err := http.Get(c.url + "/api/v1/events") //nolint:noctx // ends with the apiserver
+	request, err := http.NewRequest("GET", c.url+"/api/v1/events", nil) //nolint:noctx // ends with the apiserver
 	require.NoError(c.t, err)
+	if c.token != "" {
+		request.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	answer, err := (&http.Client{Transport: c.http.Transport}).Do(request)
+	require.NoError(c.t, err)
+	require.Equal(c.t, http.StatusOK, answer.StatusCode)
 	events := make(chan string, 10000)
 	go func() {
 		defer close(events)
@@ -210,4 +265,25 @@ func (c *cluster) next(events <-chan string, text string) {
 			c.t.Fatalf("no event with %q", text)
 		}
 	}
+}
+
+// metric gives a figure of /metrics that has no labels; -1: it is not there.
+func (c *cluster) metric(name string) float64 {
+	request, err := http.NewRequest("GET", c.url+"/metrics", nil)
+	require.NoError(c.t, err)
+	if c.token != "" {
+		request.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	answer, err := c.http.Do(request)
+	require.NoError(c.t, err)
+	defer answer.Body.Close()
+	lines := bufio.NewScanner(answer.Body)
+	for lines.Scan() {
+		if text, found := strings.CutPrefix(lines.Text(), name+" "); found {
+			value, err := strconv.ParseFloat(text, 64)
+			require.NoError(c.t, err)
+			return value
+		}
+	}
+	return -1
 }

@@ -46,25 +46,48 @@ func TestResumeRepeatsTheRevisionThatMayHaveBeenCut(t *testing.T) {
 	require.NotContains(t, kinds, "gap")
 }
 
-func TestResumeOfWhatIsForgottenIsAGap(t *testing.T) {
+func TestWhatIsForgottenCannotBeResumed(t *testing.T) {
 	hub := &Hub{}
-	require.Equal(t, []string{"gap"}, second(revisions(hub.Subscribe(3))), "nothing is known yet")
+	require.Nil(t, hub.Subscribe(3), "nothing is known yet")
 	for revision := uint64(10); revision < 10+2*kept; revision++ {
 		hub.Publish(model.Event{Kind: "job", Revision: revision})
 	}
-	require.Equal(t, "gap", second(revisions(hub.Subscribe(10)))[0])
-	require.Equal(t, "gap", second(revisions(hub.Subscribe(1 << 40)))[0], "of another life of the cluster")
-	require.NotContains(t, second(revisions(hub.Subscribe(10+2*kept-3))), "gap")
+	require.Nil(t, hub.Subscribe(10))
+	require.Nil(t, hub.Subscribe(1<<40), "of another life of the cluster")
+	require.NotNil(t, hub.Subscribe(10+2*kept-3))
+	hub.Publish(model.Event{Kind: "gap", Revision: 10 + 2*kept})
+	require.Nil(t, hub.Subscribe(10+2*kept-3), "what came before a gap is not whole")
+	require.NotNil(t, hub.Subscribe(10+2*kept))
+	require.Equal(t, uint64(10+2*kept), hub.Last())
+}
+
+func TestAWatchSeesWhatCameAfterARead(t *testing.T) {
+	hub := &Hub{}
+	require.Equal(t, []string{"gap"}, second(revisions(hub.Watch(5))), "nothing is known yet")
+	hub.Publish(model.Event{Kind: "gap", Revision: 10}) // joined
+	w := hub.Watch(12)                                  // a read may be newer than the newest event
+	require.Empty(t, second(revisions(w)))
+	hub.Publish(model.Event{Kind: "job", Revision: 12})
+	hub.Publish(model.Event{Kind: "job", Revision: 13})
+	got, _ := revisions(w)
+	require.Equal(t, []uint64{12, 13}, got)
+	got, kinds := revisions(hub.Watch(11))
+	require.Equal(t, []uint64{12, 13}, got, "it came before the watch began")
+	require.NotContains(t, kinds, "gap")
+	require.Contains(t, second(revisions(hub.Watch(5))), "gap")
+	hub.Close()
+	_, open := <-hub.Watch(13).C
+	require.False(t, open)
 }
 
 func TestSlowSubscriberIsToldOfAGap(t *testing.T) {
 	hub := &Hub{}
 	s := hub.Subscribe(0)
-	for revision := uint64(1); revision <= 2*(behind+kept); revision++ {
+	for revision := uint64(1); revision <= 2*behind; revision++ {
 		hub.Publish(model.Event{Kind: "job", Revision: revision})
 	}
 	got, kinds := revisions(s)
-	require.Len(t, got, behind+kept+1)
+	require.Len(t, got, behind)
 	require.NotContains(t, kinds, "gap")
 	hub.Publish(model.Event{Kind: "job", Revision: 9999})
 	got, kinds = revisions(s)
@@ -80,6 +103,8 @@ func TestCloseEndsStreams(t *testing.T) {
 	require.False(t, open)
 	s.Close()
 	hub.Publish(model.Event{Kind: "job", Revision: 1})
+	_, open = <-hub.Subscribe(7).C
+	require.False(t, open)
 	_, open = <-hub.Subscribe(0).C
 	require.False(t, open)
 }

@@ -16,6 +16,8 @@ type Host struct {
 	Address      string            `json:"address"`
 	Version      string            `json:"version"`
 	JoinedTime   *string           `json:"joined_time"`
+	Fault        string            `json:"fault" doc:"why it can start no jobs now, by its own word; empty: it can"`
+	LeaseMs      uint32            `json:"lease_ms" doc:"its jobs with requeue run so long after it was last heard of; 0: for ever"`
 	ModifyIndex  uint64            `json:"modify_index"`
 }
 
@@ -35,12 +37,57 @@ type Queue struct {
 	ModifyIndex       uint64  `json:"modify_index"`
 }
 
+// QueueAction in the order of xce_queue_action_t.
+type QueueAction int
+
+// What can be done to a queue.
+const (
+	QueueCreate QueueAction = iota
+	QueueUpdate
+	QueueRemove
+	QueueOpen
+	QueueClose
+	QueueStart
+	QueueStop
+)
+
+// HostAction in the order of xce_host_action_t.
+type HostAction int
+
+// What can be done to a host.
+const (
+	HostDrain HostAction = iota
+	HostResume
+	HostRemove
+	HostRemoveLost // its jobs are given up
+)
+
+// MemberAction in the order of xce_member_action_t.
+type MemberAction int
+
+// What can be done to the controllers.
+const (
+	MemberAdd MemberAction = iota
+	MemberRemove
+	MemberReplace
+	MemberTransfer
+)
+
+// UserUse is what a user has in the cluster.
+type UserUse struct {
+	Name     string `json:"name"`
+	Pending  uint32 `json:"pending"`
+	Running  uint32 `json:"running"`
+	Finished uint64 `json:"finished"`
+	CPUMs    uint64 `json:"cpu_ms"`
+}
+
 // Node is a controller.
 type Node struct {
 	ID            uint64 `json:"id"`
 	Host          string `json:"host"`
 	Port          uint16 `json:"port"`
-	Role          string `json:"role" doc:"leader, follower, candidate or unknown"`
+	Role          string `json:"role" doc:"leader, follower, candidate, joining or unknown"`
 	Connected     bool   `json:"connected"`
 	MatchIndex    uint64 `json:"match_index"`
 	LastContactMs *int64 `json:"last_contact_ms" doc:"milliseconds ago; null: never"`

@@ -39,6 +39,8 @@ type Error struct {
 	Message    string // for people
 	Outcome    Outcome
 	JobID      uint64        // of E_XCE_DUP_JOB
+	KeyReused  bool          // the key of the operation was used for another request
+	SameBody   bool          // of E_XCE_DUP_JOB: that job was submitted with the same body
 	Trail      string        // attempts, for logs
 	RetryAfter time.Duration // 0: nothing known
 }

@@ -100,6 +100,7 @@ type JobDetail struct {
 
 // JobFilter says which jobs to list. Zero: all, in ascending order.
 type JobFilter struct {
+	IDs        []uint64
 	States     uint32 // bits of 1 << index in JobStates
 	User       string
 	Queue      string
@@ -109,6 +110,9 @@ type JobFilter struct {
 	AfterID    uint64
 	Limit      uint32
 	Descending bool
+	SinceMs    int64 // ended at this time or later; 0: any
+	UntilMs    int64 // ended before this time; 0: any
+	History    bool  // of ended jobs, also those that ended long ago
 }
 
 // JobPage is one page of a listing.
@@ -170,6 +174,17 @@ const (
 	Release
 	Requeue
 )
+
+// Actions by their names in paths.
+var Actions = map[string]Action{"kill": Kill, "suspend": Suspend, "resume": Resume, "hold": Hold, "release": Release, "requeue": Requeue}
+
+// JobChange says what to change of a job; nil: leave it.
+type JobChange struct {
+	Priority   *int32
+	TimeLimitS *uint32
+	Name       *string
+	Queue      *string
+}
 
 // LogChunk is a piece of a job's output.
 type LogChunk struct {

@@ -1,10 +1,12 @@
 // The dashboard: asks the REST interface every two seconds, and sooner when the stream of events says that something changed.
+// What is shown is in the address: filter, sort, page and the open job.
 // Everything shown goes through textContent: names come from users.
 "use strict";
 
-const EVERY_MS = 2000, SOONER_MS = 300, OLD_MS = 6000, PAGE = 50;
+const EVERY_MS = 2000, SOONER_MS = 300, OLD_MS = 6000, PAGE = 50, OUTPUT_BYTES = 65536, OUTPUT_SHOWN = 400000;
+const TOKEN_KEY = "xce-token";
 const byId = (id) => document.getElementById(id);
-const state = { lastOk: 0, busy: false, again: false, timer: 0, older: null, openJob: null };
+const state = { lastOk: 0, busy: false, again: false, timer: 0, older: null, openJob: null, output: null };
 
 // ---- elements ----
 function make(tag, text, className) {
@@ -90,20 +92,32 @@ function meter(used, all, text) {
 }
 
 // ---- requests ----
-async function get(path) {
-  const answer = await fetch(path, { cache: "no-store", signal: AbortSignal.timeout(12000) });
-  if (!answer.ok) {
-    const problem = await answer.json().catch(() => ({}));
-    throw new Error(problem.detail || answer.status + " " + answer.statusText);
-  }
-  return answer.json();
+function headers() {
+  const token = sessionStorage.getItem(TOKEN_KEY);
+  return token ? { Authorization: "Bearer " + token } : {};
 }
 
+async function ask(path) {
+  const answer = await fetch(path, { cache: "no-store", headers: headers(), signal: AbortSignal.timeout(12000) });
+  if (answer.ok) return answer;
+  const problem = await answer.json().catch(() => ({}));
+  if (answer.status === 401) askForToken(problem.detail);
+  const error = new Error(problem.detail || answer.status + " " + answer.statusText);
+  error.status = answer.status;
+  throw error;
+}
+const get = async (path) => (await ask(path)).json();
+
+function askForToken(why) {
+  byId("login-open").hidden = false;
+  if (sessionStorage.getItem(TOKEN_KEY) && why) byId("login-why").textContent = why;
+  if (!byId("login").open && !byId("job").open) byId("login").showModal();
+}
+
+const LISTED = ["state", "user", "queue", "name", "host", "sort", "order", "page_token"];
 function query() {
   const q = new URLSearchParams({ order: "desc", limit: PAGE });
-  for (const [name, value] of new URLSearchParams(location.search)) {
-    if (["state", "user", "queue", "name", "page_token"].includes(name) && value) q.set(name, value);
-  }
+  for (const [name, value] of new URLSearchParams(location.search)) if (LISTED.includes(name) && value) q.set(name, value);
   return q;
 }
 
@@ -113,12 +127,35 @@ function showJobs(list) {
     const button = make("button", jobName(job), "link");
     button.type = "button";
     button.dataset.job = job.id;
-    return [button, job.name, short(job.user), short(job.queue), stateCell(job.state), where(job), short(ago(job.submit_time)), took(job)];
+    return [button, job.name, short(job.user), short(job.queue), stateCell(job.state), where(job), job.priority,
+      short(ago(job.submit_time)), short(ago(job.end_time)), took(job)];
   }), location.search ? "No job matches." : "No jobs yet. Submit one: xce submit script.sh");
   state.older = list.next_page_token;
   byId("older").disabled = !list.next_page_token;
   byId("newest").disabled = !query().has("page_token");
   byId("jobs-note").textContent = `${list.jobs.length} of ${list.total}`;
+  showSort();
+}
+
+// The heads of the columns sort. A screen reader hears by aria-sort how.
+function showSort() {
+  const q = query(), by = q.get("sort") || "id", order = q.get("order");
+  for (const th of byId("jobs").tHead.rows[0].cells) {
+    const key = th.dataset.sort;
+    if (!key) continue;
+    if (!th.firstElementChild) {
+      const button = make("button", th.textContent, "head");
+      button.type = "button";
+      button.addEventListener("click", () => {
+        const now = query();
+        const turn = (now.get("sort") || "id") === key && now.get("order") === "asc" ? "desc" : (now.get("sort") || "id") === key ? "asc" : key === "id" || key.endsWith("_time") || key === "priority" ? "desc" : "asc";
+        setQuery({ sort: key === "id" ? "" : key, order: turn === "desc" ? "" : turn, page_token: "" });
+      });
+      th.replaceChildren(button);
+    }
+    if (key === by) th.setAttribute("aria-sort", order === "desc" ? "descending" : "ascending");
+    else th.removeAttribute("aria-sort");
+  }
 }
 
 function showHosts(hosts) {
@@ -171,38 +208,84 @@ function showProblem(text) {
 
 // ---- one job ----
 async function openJob(id) {
-  state.openJob = id;
+  state.openJob = String(id);
+  state.output = null;
   byId("job-title").textContent = "Job " + id;
   byId("job-facts").replaceChildren();
+  byId("job-timeline").replaceChildren();
   byId("job-output").textContent = "";
+  byId("output-note").textContent = "";
   if (!byId("job").open) byId("job").showModal();
   await refreshJob();
+}
+
+// What happened when, and how long each part took.
+function timeline(job) {
+  const points = [["submitted", job.submit_time], ["could start", job.eligible_time === job.submit_time ? null : job.eligible_time],
+    ["started", job.start_time], [job.end_time ? job.state.toLowerCase() : "ended", job.end_time]].filter(([, time]) => time);
+  const items = points.map(([word, time], i) => {
+    const item = make("li");
+    item.append(make("b", word), make("time", new Date(time).toLocaleString()));
+    item.querySelector("time").dateTime = time;
+    if (i > 0) item.append(make("span", "after " + span(Date.parse(time) - Date.parse(points[i - 1][1])), "quiet"));
+    return item;
+  });
+  if (!job.end_time && points.length > 0) {
+    const now = make("li");
+    now.append(make("b", job.state.toLowerCase()), make("span", "for " + span(Date.now() - Date.parse(points[points.length - 1][1])), "quiet"));
+    items.push(now);
+  }
+  return items;
 }
 
 async function refreshJob() {
   const id = state.openJob;
   if (id === null) return;
+  let job;
   try {
-    const job = await get(`/api/v1/jobs/${id}`);
+    job = await get(`/api/v1/jobs/${id}`);
     if (state.openJob !== id) return;
     byId("job-title").textContent = `Job ${jobName(job)}  ${job.name}`;
-    const facts = [["State", job.state.toLowerCase()], ["Why", job.reason], ["User", job.user], ["Queue", job.queue], ["Hosts", job.hosts.join(", ")],
-      ["Asks for", `${job.nodes} host(s), ${job.cpus} CPU(s)${job.memory_mb ? ", " + memory(job.memory_mb) : ""} each`],
-      ["Submitted", job.submit_time], ["Started", job.start_time], ["Ended", job.end_time], ["Took", took(job)], ["Exit code", job.exit_code],
-      ["Attempt", job.attempt], ["Command", job.script ? "a script " + job.args.join(" ") : job.args.join(" ")], ["Folder", job.work_dir],
-      ["Output file", job.stdout_file], ["Peak memory", job.usage.peak_memory_kb ? memory(Math.ceil(job.usage.peak_memory_kb / 1024)) : ""]];
+    byId("job-timeline").replaceChildren(...timeline(job));
+    const facts = [["State", job.state.toLowerCase()], [job.state === "PENDING" || job.state === "HELD" ? "Why it waits" : "Why", job.reason || (job.state === "PENDING" ? where(job) : "")],
+      ["User", job.user], ["Queue", job.queue], ["Hosts", job.hosts.join(", ")],
+      ["Asks for", `${job.nodes} host(s), ${job.cpus} CPU(s)${job.memory_mb ? ", " + memory(job.memory_mb) : ""} each`], ["Priority", job.priority],
+      ["Exit code", job.exit_code], ["Attempt", job.attempt], ["Command", job.script ? "a script " + job.args.join(" ") : job.args.join(" ")], ["Folder", job.work_dir],
+      ["Output file", job.stdout_file], ["CPU time", job.usage.cpu_ms ? span(job.usage.cpu_ms) : ""],
+      ["Peak memory", job.usage.peak_memory_kb ? memory(Math.ceil(job.usage.peak_memory_kb / 1024)) : ""]];
     byId("job-facts").replaceChildren(...facts.filter(([, value]) => value !== "" && value !== null && value !== undefined)
       .flatMap(([name, value]) => [make("dt", name), make("dd", value)]));
   } catch (error) {
     if (state.openJob === id) byId("job-facts").replaceChildren(make("dt", "Problem"), make("dd", error.message));
     return;
   }
+  await refreshOutput(id, job);
+}
+
+// Takes what was written since the last time. A new attempt begins anew; what is far up is dropped.
+async function refreshOutput(id, job) {
+  const stream = byId("output-stream").value, pre = byId("job-output");
+  let out = state.output;
+  if (!out || out.id !== id || out.stream !== stream || out.attempt !== job.attempt) {
+    out = state.output = { id, stream, attempt: job.attempt, offset: 0, text: "", done: false, decoder: new TextDecoder() };
+    pre.textContent = "";
+  }
   try {
-    const answer = await fetch(`/api/v1/jobs/${id}/output?limit=65536`, { cache: "no-store", signal: AbortSignal.timeout(12000) });
-    const text = answer.ok ? await answer.text() : (await answer.json()).detail;
-    if (state.openJob === id && byId("job-output").textContent !== text) byId("job-output").textContent = text || "nothing yet";
+    for (let pieces = 0; pieces < 16 && !out.done; pieces++) {
+      const answer = await ask(`/api/v1/jobs/${id}/output?stream=${stream}&offset=${out.offset}&limit=${OUTPUT_BYTES}`);
+      const bytes = new Uint8Array(await answer.arrayBuffer());
+      if (state.output !== out) return;
+      out.offset = Number(answer.headers.get("X-Next-Offset"));
+      out.done = answer.headers.get("X-End-Of-Output") === "true";
+      if (bytes.length === 0) break;
+      out.text = (out.text + out.decoder.decode(bytes, { stream: true })).slice(-OUTPUT_SHOWN);
+      const atEnd = pre.scrollTop + pre.clientHeight >= pre.scrollHeight - 8;
+      pre.textContent = out.text;
+      if (atEnd) pre.scrollTop = pre.scrollHeight; // follows, unless somebody has scrolled up
+    }
+    byId("output-note").textContent = out.done ? `${out.offset} bytes, complete` : out.offset ? `${out.offset} bytes so far` : "nothing yet";
   } catch (error) {
-    if (state.openJob === id) byId("job-output").textContent = error.message;
+    if (state.output === out) byId("output-note").textContent = error.message;
   }
 }
 
@@ -223,7 +306,8 @@ async function refresh() {
     showProblem("");
     await refreshJob();
   } catch (error) {
-    showProblem(error.message);
+    showProblem(error.status === 401 ? "" : error.message);
+    if (error.status === 401) byId("connection-text").textContent = "a token is needed";
   }
   state.busy = false;
   showAge();
@@ -240,26 +324,81 @@ function setQuery(changes) {
 
 function readQuery() {
   const q = new URLSearchParams(location.search);
-  for (const field of byId("filter").elements) if (field.name) field.value = q.get(field.name) || "";
+  for (const field of byId("filter").elements) {
+    if (!field.name) continue;
+    const wanted = q.get(field.name) || "";
+    field.value = wanted;
+    if (field.value === wanted) continue;
+    const option = make("option", wanted.toLowerCase()); // a choice that only the address can make
+    option.value = wanted;
+    field.append(option);
+    field.value = wanted;
+  }
 }
 
 byId("filter").addEventListener("submit", (event) => event.preventDefault());
 byId("filter").addEventListener("input", () => setQuery({ ...Object.fromEntries(new FormData(byId("filter"))), page_token: "" }));
 byId("older").addEventListener("click", () => setQuery({ page_token: state.older }));
 byId("newest").addEventListener("click", () => setQuery({ page_token: "" }));
-byId("jobs").addEventListener("click", (event) => { const id = event.target.dataset.job; if (id) openJob(id); });
-byId("job").addEventListener("close", () => { state.openJob = null; });
+byId("jobs").addEventListener("click", (event) => { const id = event.target.dataset.job; if (id) { setQuery({ job: id }); openJob(id); } });
+byId("job").addEventListener("close", () => { state.openJob = state.output = null; setQuery({ job: "" }); });
+byId("output-stream").addEventListener("change", refreshJob);
+byId("login-open").addEventListener("click", () => byId("login").showModal());
+byId("login-form").addEventListener("submit", () => {
+  sessionStorage.setItem(TOKEN_KEY, byId("login-token").value.trim());
+  byId("login-token").value = "";
+  showWho();
+  refresh();
+});
+window.addEventListener("popstate", () => { readQuery(); refresh(); });
 document.addEventListener("visibilitychange", () => { if (!document.hidden) refresh(); });
 setInterval(showAge, 1000);
 
-let soon = 0;
-const events = new EventSource("/api/v1/events");
-for (const kind of ["job", "job_removed", "host", "host_removed", "queue", "queue_removed", "gap"]) {
-  events.addEventListener(kind, () => {
-    if (soon || document.hidden) return;
-    soon = setTimeout(() => { soon = 0; refresh(); }, SOONER_MS);
-  });
+async function showWho() {
+  try {
+    const who = await get("/api/v1/whoami");
+    byId("who").textContent = who.authenticated ? `${who.user}, ${who.role}` : "";
+  } catch { byId("who").textContent = ""; }
+}
+
+// ---- the stream of events: by fetch, because an EventSource sends no token ----
+let soon = 0, lastEvent = "";
+function somethingChanged() {
+  if (soon || document.hidden) return;
+  soon = setTimeout(() => { soon = 0; refresh(); }, SOONER_MS);
+}
+
+async function readEvents() {
+  const more = lastEvent ? { "Last-Event-ID": lastEvent } : {};
+  const answer = await fetch("/api/v1/events", { cache: "no-store", headers: { ...headers(), ...more } });
+  if (answer.status === 410) { lastEvent = ""; somethingChanged(); return; } // too long away: all is asked anew
+  if (!answer.ok) throw new Error(String(answer.status));
+  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+  for (let rest = ""; ;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    const blocks = (rest + value).split("\n\n");
+    rest = blocks.pop();
+    for (const block of blocks) {
+      for (const line of block.split("\n")) if (line.startsWith("id: ")) lastEvent = line.slice(4);
+      if (block.includes("event: ")) somethingChanged();
+    }
+  }
+}
+
+async function follow() {
+  for (let pause = 1000; ;) {
+    const began = Date.now();
+    try { await readEvents(); } catch { /* the next try tells */ }
+    pause = Date.now() - began > 10000 ? 1000 : Math.min(30000, pause * 2);
+    await new Promise((wake) => setTimeout(wake, pause));
+  }
 }
 
 readQuery();
+showSort();
+showWho();
 refresh();
+follow();
+const openAtFirst = new URLSearchParams(location.search).get("job");
+if (openAtFirst) openJob(openAtFirst);
