@@ -1,4 +1,4 @@
-// xce hosts, queues, drain, undrain, cluster: the machines rather than the jobs.
+// xce hosts, drain, undrain, cluster: the machines rather than the jobs.
 #include <algorithm>
 #include <memory>
 
@@ -61,46 +61,6 @@ absl::StatusOr<int> run_hosts(const Context& context) {
   }
   print(table.render(terminal_width(), use_colour()));
   if (n == 0) complain("no host has joined yet; start xcecd on a machine");
-  return kOk;
-}
-
-absl::StatusOr<int> run_queues(const Context& context) {
-  auto session = Session::open(context.connection);
-  if (!session.ok()) return session.status();
-  xce_queue_t* raw = nullptr;
-  size_t n = 0;
-  const auto rc = (*session)->call(
-      "cannot list queues", [&](xcecli_ctx_t ctx) { return xcecli_queuelist(ctx, &raw, &n); });
-  if (!rc.ok()) return rc.status();
-  const auto release = [&n](xce_queue_t* queues) { xce_free_queues(queues, n); };
-  const std::unique_ptr<xce_queue_t, decltype(release)> queues(raw, release);
-  if (context.json) {
-    Json list = Json::array();
-    for (size_t i = 0; i < n; ++i) list.push_back(queue_json(raw[i]));
-    print_json(Json{{"queues", list}});
-    return kOk;
-  }
-  Table table({{"QUEUE", Align::kLeft, 30},
-               {"PRIORITY", Align::kRight},
-               {"OPEN"},
-               {"STARTS JOBS"},
-               {"PENDING", Align::kRight},
-               {"RUNNING", Align::kRight},
-               {"MAX TIME", Align::kRight},
-               {"DEFAULT TIME", Align::kRight}});
-  const auto limit = [](uint32_t s) {
-    return s == 0 ? std::string("-") : clock_duration(static_cast<int64_t>(s) * 1000);
-  };
-  for (size_t i = 0; i < n; ++i) {
-    const xce_queue_t& queue = raw[i];
-    table.add_row({absl::StrCat(queue.name, queue.is_default ? " (default)" : ""),
-                   absl::StrCat(queue.priority),
-                   Cell(queue.open ? "yes" : "no", queue.open ? Colour::kGreen : Colour::kRed),
-                   Cell(queue.active ? "yes" : "no", queue.active ? Colour::kGreen : Colour::kRed),
-                   absl::StrCat(queue.pending), absl::StrCat(queue.running),
-                   limit(queue.max_time_s), limit(queue.default_time_s)});
-  }
-  print(table.render(terminal_width(), use_colour()));
   return kOk;
 }
 
@@ -293,8 +253,6 @@ void register_cluster(Registry* registry) {
   Command& hosts = registry->add("hosts", "list the hosts that run jobs",
                                  "  xce hosts\n  xce hosts --output json");
   hosts.run = run_hosts;
-  Command& queues = registry->add("queues", "list the queues", "  xce queues");
-  queues.run = run_queues;
 
   struct HostOptions {
     std::vector<std::string> hosts;

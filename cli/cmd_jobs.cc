@@ -84,6 +84,14 @@ absl::Status select_jobs(Session& session, const JobsOptions& options,
   return absl::OkStatus();
 }
 
+// Where it runs, or when it may start and why it waits.
+std::string start_words(const xce_job_t& job, int64_t now_ms) {
+  const std::string place = place_of(job);
+  if (job.estimated_start_ms <= now_ms) return place;
+  return absl::StrCat("starts ", relative_time(now_ms, job.estimated_start_ms),
+                      place.empty() ? "" : " ", place);
+}
+
 std::vector<Cell> row_of(const xce_job_t& job, int64_t now_ms) {
   const int64_t ran = run_ms(job, now_ms);
   return {
@@ -95,7 +103,7 @@ std::vector<Cell> row_of(const xce_job_t& job, int64_t now_ms) {
       absl::StrCat(std::max<uint32_t>(job.spec.cpus, 1) * std::max<uint32_t>(job.spec.nodes, 1)),
       ran < 0 ? std::string("-") : clock_duration(ran),
       relative_time(now_ms, job.submit_ms),
-      place_of(job)};
+      start_words(job, now_ms)};
 }
 
 Table jobs_table() {
@@ -273,6 +281,11 @@ void add_timeline(const xce_job_t& job, int64_t now_ms, Sheet* sheet) {
   };
   sheet->line("Submitted", at(job.submit_ms));
   if (job.eligible_ms > job.submit_ms + 1000) sheet->line("Eligible", at(job.eligible_ms));
+  if (job.estimated_start_ms > now_ms) {
+    sheet->line("Starts", absl::StrCat("at about ", local_time(job.estimated_start_ms), " (",
+                                       relative_time(now_ms, job.estimated_start_ms),
+                                       "), by the time limits of the jobs before it"));
+  }
   if (job.start_ms != 0) {
     const int64_t since = job.eligible_ms != 0 ? job.eligible_ms : job.submit_ms;
     sheet->line(

@@ -8,6 +8,7 @@
 #include "cli/labels.h"
 #include "cli/terminal.h"
 #include "cli/waiter.h"
+#include "cli/words.h"
 
 namespace xce::cli {
 namespace {
@@ -17,6 +18,16 @@ struct WaitOptions {
   std::string timeout;
   bool quiet = false;
 };
+
+std::string stuck_words(const xce_job_t& job) {
+  const std::string reason = printable(job.reason == nullptr ? "" : job.reason);
+  const std::string rest = reason.empty() ? "" : absl::StrCat(" (", reason, ")");
+  if (job.state == XCE_JOB_HELD)
+    return absl::StrCat("job ", id_of(job), " is held", rest, " and waits until 'xce release ",
+                        id_of(job), "'");
+  return absl::StrCat("job ", id_of(job), " cannot start as things are: ", reason, "; 'xce kill ",
+                      id_of(job), "' gives it up");
+}
 
 absl::StatusOr<int> run_wait(const Context& context, const WaitOptions& options) {
   const auto refs = parse_job_refs(options.ids);
@@ -38,18 +49,23 @@ absl::StatusOr<int> run_wait(const Context& context, const WaitOptions& options)
 
   Json jobs = Json::array();
   std::map<uint64_t, int> codes;  // of every job that ended
-  const absl::Status status = wait_for(**session, *targets, until, [&](const EndedJob& job) {
-    codes[job.id] = job.exit_code;
-    if (context.json) {
-      jobs.push_back(Json{{"id", job.id},
-                          {"job", job.text},
-                          {"state", state_word(job.state)},
-                          {"exit_code", job.exit_code},
-                          {"reason", job.reason}});
-    } else if (!options.quiet) {
-      print(outcome_words(job) + "\n");
-    }
-  });
+  const absl::Status status = wait_for(
+      **session, *targets, until,
+      [&](const EndedJob& job) {
+        codes[job.id] = job.exit_code;
+        if (context.json) {
+          jobs.push_back(Json{{"id", job.id},
+                              {"job", job.text},
+                              {"state", state_word(job.state)},
+                              {"exit_code", job.exit_code},
+                              {"reason", job.reason}});
+        } else if (!options.quiet) {
+          print(outcome_words(job) + "\n");
+        }
+      },
+      [&](const xce_job_t& job) {
+        if (!options.quiet) complain(stuck_words(job));
+      });
   if (!status.ok()) return status;
   // The first that did not succeed, in the order given; an array's tasks follow its id in the map.
   int code = kOk;

@@ -56,7 +56,8 @@ void register_jobs(Registry* registry);     // jobs, job
 void register_wait(Registry* registry);     // wait
 void register_logs(Registry* registry);     // logs
 void register_control(Registry* registry);  // kill hold release suspend resume requeue modify
-void register_cluster(Registry* registry);  // hosts queues drain undrain cluster
+void register_queues(Registry* registry);   // queues, queue add modify ...
+void register_cluster(Registry* registry);  // hosts drain undrain cluster
 void register_members(Registry* registry, CLI::App* cluster);  // add remove replace backup
 void register_pki(Registry* registry);                         // pki init, pki issue
 

@@ -73,6 +73,7 @@ Json job_json(const xce_job_t& job, bool full) {
   j["exit_signal"] = ended && job.exit_signal != 0 ? Json(job.exit_signal) : Json(nullptr);
   j["submit_time"] = time_json(job.submit_ms);
   j["eligible_time"] = time_json(job.eligible_ms);
+  j["estimated_start_time"] = time_json(job.estimated_start_ms);
   j["start_time"] = time_json(job.start_ms);
   j["end_time"] = time_json(job.end_ms);
   Json hosts = Json::array(), allocations = Json::array();
@@ -130,6 +131,11 @@ Json queue_json(const xce_queue_t& queue) {
   j["max_time_s"] = limit(queue.max_time_s);
   j["max_running"] = limit(queue.max_running);
   j["max_running_per_user"] = limit(queue.max_running_per_user);
+  j["max_pending_per_user"] = limit(queue.max_pending_per_user);
+  j["max_cpus_per_user"] = limit(queue.max_cpus_per_user);
+  j["allowed_users"] = strings_json(queue.allowed_users, queue.nallowed_users);
+  j["allowed_groups"] = strings_json(queue.allowed_groups, queue.nallowed_groups);
+  j["preemptible"] = queue.preemptible;
   j["pending"] = queue.pending;
   j["running"] = queue.running;
   j["modify_index"] = queue.modify_index;

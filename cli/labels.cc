@@ -108,6 +108,15 @@ std::string hosts_of(const xce_job_t& job) {
   return out;
 }
 
+bool is_stuck(const xce_job_t& job) {
+  if (job.state == XCE_JOB_HELD) return true;
+  if (job.state != XCE_JOB_PENDING || job.reason == nullptr) return false;
+  for (const std::string_view start :
+       {"dependency can never be met", "no host has ", "no single host "})
+    if (std::string_view(job.reason).substr(0, start.size()) == start) return true;
+  return false;
+}
+
 std::string place_of(const xce_job_t& job) {
   const std::string reason = job.reason == nullptr ? "" : job.reason;
   if (is_waiting(job)) return reason.empty() ? "" : absl::StrCat("(", reason, ")");

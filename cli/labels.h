@@ -30,6 +30,8 @@ bool is_ended(const xce_job_t& job);
 bool is_waiting(const xce_job_t& job);  // pending or held
 // "17" or "17[3]".
 std::string id_of(const xce_job_t& job);
+// Whether it will not start by itself: held, or no host and no future can satisfy it.
+bool is_stuck(const xce_job_t& job);
 // How long it has run, or ran; -1 when it never started. now_ms: the primary's clock.
 int64_t run_ms(const xce_job_t& job, int64_t now_ms);
 // Where it is or was, why it waits, or how it ended: a table's last column.

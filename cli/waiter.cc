@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <memory>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "cli/exit_code.h"
@@ -32,23 +33,43 @@ absl::StatusOr<Page> list(Session& session, const xce_job_filter_t& filter, long
   return Page(page);
 }
 
-// Tells `each` of all tasks when none is alive any more. True: that was so.
+// Whom to tell what.
+class Tell {
+ public:
+  Tell(const std::function<void(const EndedJob&)>& each,
+       const std::function<void(const xce_job_t&)>& stuck)
+      : each_(each), stuck_(stuck) {}
+  void ended(const xce_job_t& job) const { each_(ended_job(job)); }
+  void waits(const xce_job_t& job) const {
+    if (stuck_ && is_stuck(job) && told_.insert(job.id).second) stuck_(job);
+  }
+
+ private:
+  const std::function<void(const EndedJob&)>& each_;
+  const std::function<void(const xce_job_t&)>& stuck_;
+  mutable std::set<uint64_t> told_;
+};
+
+// Tells of all tasks when none is alive any more. True: that was so.
 absl::StatusOr<bool> check_array(Session& session, const Resolved& target, long long until,
-                                 const std::function<void(const EndedJob&)>& each) {
+                                 const Tell& tell) {
   xce_job_filter_t filter{};
   filter.array_id = target.id;
   filter.states = kAliveStates;
   filter.limit = 1;
   const auto alive = list(session, filter, until);
   if (!alive.ok()) return alive.status();
-  if ((*alive)->njobs > 0) return false;
+  if ((*alive)->njobs > 0) {
+    tell.waits((*alive)->jobs[0]);
+    return false;
+  }
   filter.states = 0;
   filter.limit = 0;
   size_t tasks = 0;
   while (true) {
     const auto page = list(session, filter, until);
     if (!page.ok()) return page.status();
-    for (size_t i = 0; i < (*page)->njobs; ++i) each(ended_job((*page)->jobs[i]));
+    for (size_t i = 0; i < (*page)->njobs; ++i) tell.ended((*page)->jobs[i]);
     tasks += (*page)->njobs;
     filter.after_id = (*page)->next_after_id;
     if (filter.after_id == 0) break;
@@ -62,8 +83,7 @@ absl::StatusOr<bool> check_array(Session& session, const Resolved& target, long 
 // Asks for up to kIdsPerCall jobs; those that have ended are told and taken out of [begin, end).
 // True: some had.
 absl::StatusOr<bool> check_jobs(Session& session, std::vector<Resolved>* targets, size_t begin,
-                                size_t n, long long until,
-                                const std::function<void(const EndedJob&)>& each) {
+                                size_t n, long long until, const Tell& tell) {
   std::vector<uint64_t> ids;
   for (size_t i = begin; i < begin + n; ++i) ids.push_back((*targets)[i].id);
   xce_job_filter_t filter{};
@@ -76,8 +96,11 @@ absl::StatusOr<bool> check_jobs(Session& session, std::vector<Resolved>* targets
     for (size_t i = 0; i < (*page)->njobs; ++i) {
       const xce_job_t& job = (*page)->jobs[i];
       seen.push_back(job.id);
-      if (!is_ended(job)) continue;
-      each(ended_job(job));
+      if (!is_ended(job)) {
+        tell.waits(job);
+        continue;
+      }
+      tell.ended(job);
       ended.push_back(job.id);
     }
     filter.after_id = (*page)->next_after_id;
@@ -137,7 +160,9 @@ absl::Status still_under_way(const std::vector<Resolved>& targets,
 }  // namespace
 
 absl::Status wait_for(Session& session, std::vector<Resolved> targets, long long until_steady_ms,
-                      const std::function<void(const EndedJob&)>& each) {
+                      const std::function<void(const EndedJob&)>& each,
+                      const std::function<void(const xce_job_t&)>& stuck) {
+  const Tell tell(each, stuck);
   // What a call cut short by the timeout says is of less use than which jobs are left.
   const auto words = [&](const absl::Status& status, const std::vector<Resolved>& arrays_left) {
     const bool timeout = status.code() == absl::StatusCode::kDeadlineExceeded;
@@ -156,13 +181,13 @@ absl::Status wait_for(Session& session, std::vector<Resolved> targets, long long
     for (size_t at = 0; at < targets.size();) {
       const size_t before = targets.size();
       const size_t n = std::min(kIdsPerCall, before - at);
-      const auto some = check_jobs(session, &targets, at, n, until_steady_ms, each);
+      const auto some = check_jobs(session, &targets, at, n, until_steady_ms, tell);
       if (!some.ok()) return words(some.status(), arrays);
       progress = progress || *some;
       at += n - (before - targets.size());
     }
     for (size_t i = 0; i < arrays.size();) {
-      const auto done = check_array(session, arrays[i], until_steady_ms, each);
+      const auto done = check_array(session, arrays[i], until_steady_ms, tell);
       if (!done.ok()) return words(done.status(), arrays);
       if (*done) {
         arrays.erase(arrays.begin() + static_cast<std::ptrdiff_t>(i));

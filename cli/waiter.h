@@ -28,8 +28,11 @@ struct EndedJob {
 // Waits until every target has ended and tells `each` of each job in the order in which they end
 // (an array's tasks together, when all have ended). until_steady_ms 0: for ever; DeadlineExceeded
 // when it passes, Cancelled on a signal.
+// `stuck` (may be empty) is told once of each job that will not start by itself: held, or asking
+// for what is not there.
 absl::Status wait_for(Session& session, std::vector<Resolved> targets, long long until_steady_ms,
-                      const std::function<void(const EndedJob&)>& each);
+                      const std::function<void(const EndedJob&)>& each,
+                      const std::function<void(const xce_job_t&)>& stuck = nullptr);
 
 // How `job` ended, when it did.
 EndedJob ended_job(const xce_job_t& job);

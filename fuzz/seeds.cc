@@ -106,6 +106,12 @@ void fill_op(wire::Op::Builder op, unsigned which) {
     case wire::Op::SUBSCRIBE: op.initSubscribe().setFromRevision(3); break;
     case wire::Op::HOST_LOST: op.setHostLost("h1"); break;
     case wire::Op::JOB_LOG_DATA: op.initJobLogData().setQueryId(1); break;
+    case wire::Op::ESTIMATES: {
+      auto estimates = op.initEstimates();
+      estimates.setEpoch(1);
+      estimates.initItems(2)[0].setJobId(1);
+      break;
+    }
     default: break;  // nothing goes with it
   }
 }
@@ -117,6 +123,7 @@ char role_of(unsigned which) {
     case wire::Op::NOTIFY:
     case wire::Op::UPDATE_RESVALS: return static_cast<char>(xce::Role::kWorker);
     case wire::Op::JOB_DISPATCH:
+    case wire::Op::ESTIMATES:
     case wire::Op::SET_PEND_REASON: return static_cast<char>(xce::Role::kScheduler);
     case wire::Op::TICK:
     case wire::Op::HOST_LOST: return static_cast<char>(xce::Role::kController);
@@ -125,7 +132,7 @@ char role_of(unsigned which) {
 }
 
 void requests() {
-  for (unsigned which = 1; which <= wire::Op::JOB_LOG_DATA; ++which) {
+  for (unsigned which = 1; which <= wire::Op::ESTIMATES; ++which) {
     capnp::MallocMessageBuilder message;
     auto request = message.initRoot<wire::Request>();
     request.setSeq(1);

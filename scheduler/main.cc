@@ -40,6 +40,7 @@ struct Flags {
   bool exit_if_unreachable = false;
   std::string backfill = "easy";
   int64_t fair_share_half_life_s = 0;
+  std::string dead_dependencies = "end";
   xce::sched::SimFlags sim;
   xce::sched::GenerateOptions generate;
 };
@@ -172,6 +173,7 @@ int run(const Flags& flags) {
   xce::sched::PipelineOptions options;
   options.round.backfill = *xce::sched::parse_policy(flags.backfill);
   options.fair_share_half_life_ms = flags.fair_share_half_life_s * 1000;
+  options.reasons.end_hopeless = flags.dead_dependencies == "end";
   xce::sched::Pipeline pipeline(&port, options, &wall_ms, &log_line);
   int rc = port.open(config, &pipeline);
   if (rc < 0) {
@@ -259,6 +261,12 @@ int main(int argc, char** argv) {
                  "among jobs of one priority, users who used less go first; usage halves in this "
                  "time (a week: 604800); 0: first come, first served")
       ->check(CLI::Range(int64_t{0}, int64_t{3'153'600'000}))
+      ->capture_default_str();
+  app.add_option(
+         "--dead-dependencies", flags.dead_dependencies,
+         "what becomes of a job that waits for what can never happen (afterok of a job that "
+         "failed): end, or wait")
+      ->check(CLI::IsMember({"end", "wait"}))
       ->capture_default_str();
   add_sim_flags(&app, &flags);
   app.add_option("--log-level", flags.log_level, "trace, debug, info, warn, error or off")

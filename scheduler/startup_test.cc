@@ -17,6 +17,7 @@
 
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -108,6 +109,26 @@ TEST(Startup, WaitsForAClusterAndTellsEachCandidate) {
   scheduler.signal(SIGTERM);
   EXPECT_EQ(scheduler.wait(), 0);
   EXPECT_THAT(scheduler.said(), Not(HasSubstr("could not")));
+}
+
+// A1.5: one controller is the list of one, shown by the same lines.
+TEST(Startup, OneCandidateIsTheSamePath) {
+  DeadPort one, two;
+  Program single({"--peers", one.address});
+  ASSERT_TRUE(single.says("no controller serves yet")) << single.said();
+  EXPECT_THAT(single.said(), HasSubstr("controller candidate 1: " + one.address));
+  EXPECT_THAT(single.said(), Not(HasSubstr("candidate 2")));
+  Program both({"--peers", one.address + "," + two.address});
+  ASSERT_TRUE(both.says("no controller serves yet")) << both.said();
+  EXPECT_THAT(both.said(), HasSubstr("controller candidate 1: " + one.address));
+  EXPECT_THAT(both.said(), HasSubstr("controller candidate 2: " + two.address));
+}
+
+// A6.2
+TEST(Startup, AMalformedCandidateIsNamed) {
+  Program scheduler({"--peers", "a=127.0.0.1:9990,b=127.0.0.1:ninety"});
+  EXPECT_EQ(scheduler.wait(), 2);
+  EXPECT_THAT(scheduler.said(), AllOf(HasSubstr("candidate 2"), HasSubstr("127.0.0.1:ninety")));
 }
 
 TEST(Startup, GivesUpWhenAskedTo) {

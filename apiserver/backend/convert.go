@@ -67,7 +67,8 @@ func goJob(from *C.xce_job_t) model.Job {
 		ID: uint64(from.id), Name: text(spec.name), User: text(spec.user), Queue: text(spec.queue),
 		State: model.Word(model.JobStates, int(from.state)), Desired: model.Word(model.Desired, int(from.desired)), Reason: text(from.reason),
 		SubmitTime: timeText(from.submit_ms), EligibleTime: timeText(from.eligible_ms), StartTime: timeText(from.start_ms),
-		EndTime: timeText(from.end_ms), Hosts: []string{}, Allocations: []model.Allocation{}, Attempt: uint32(from.attempt), Starts: uint32(from.starts),
+		EstimatedStartTime: timeText(from.estimated_start_ms),
+		EndTime:            timeText(from.end_ms), Hosts: []string{}, Allocations: []model.Allocation{}, Attempt: uint32(from.attempt), Starts: uint32(from.starts),
 		Usage:      model.Usage{CPUMs: uint64(from.usage.cpu_ms), PeakMemoryKB: uint64(from.usage.peak_memory_kb), WallMs: uint64(from.usage.wall_ms)},
 		StdoutFile: text(from.stdout_file), StderrFile: text(from.stderr_file),
 		CPUs: max(1, uint32(spec.cpus)), MemoryMB: uint64(spec.memory_mb), Gres: gresMap(spec.gres, spec.ngres), Nodes: max(1, uint32(spec.nodes)),
@@ -117,6 +118,8 @@ func goQueue(from *C.xce_queue_t) model.Queue {
 		Name: text(from.name), Default: bool(from.is_default), Open: bool(from.open), Active: bool(from.active), Priority: int32(from.priority),
 		DefaultTimeS: orNull(from.default_time_s), MaxTimeS: orNull(from.max_time_s), MaxRunning: orNull(from.max_running),
 		MaxRunningPerUser: orNull(from.max_running_per_user), Pending: uint32(from.pending), Running: uint32(from.running), ModifyIndex: uint64(from.modify_index),
+		MaxPendingPerUser: orNull(from.max_pending_per_user), MaxCPUsPerUser: orNull(from.max_cpus_per_user), Preemptible: bool(from.preemptible),
+		AllowedUsers: textList(from.allowed_users, from.nallowed_users), AllowedGroups: textList(from.allowed_groups, from.nallowed_groups),
 	}
 }
 

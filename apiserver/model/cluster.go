@@ -23,18 +23,23 @@ type Host struct {
 
 // Queue of jobs. Limits are null where there is none.
 type Queue struct {
-	Name              string  `json:"name"`
-	Default           bool    `json:"default"`
-	Open              bool    `json:"open" doc:"takes submissions"`
-	Active            bool    `json:"active" doc:"starts jobs"`
-	Priority          int32   `json:"priority"`
-	DefaultTimeS      *uint32 `json:"default_time_s"`
-	MaxTimeS          *uint32 `json:"max_time_s"`
-	MaxRunning        *uint32 `json:"max_running"`
-	MaxRunningPerUser *uint32 `json:"max_running_per_user"`
-	Pending           uint32  `json:"pending"`
-	Running           uint32  `json:"running"`
-	ModifyIndex       uint64  `json:"modify_index"`
+	Name              string   `json:"name"`
+	Default           bool     `json:"default"`
+	Open              bool     `json:"open" doc:"takes submissions"`
+	Active            bool     `json:"active" doc:"starts jobs"`
+	Priority          int32    `json:"priority"`
+	DefaultTimeS      *uint32  `json:"default_time_s"`
+	MaxTimeS          *uint32  `json:"max_time_s"`
+	MaxRunning        *uint32  `json:"max_running"`
+	MaxRunningPerUser *uint32  `json:"max_running_per_user"`
+	MaxPendingPerUser *uint32  `json:"max_pending_per_user"`
+	MaxCPUsPerUser    *uint32  `json:"max_cpus_per_user"`
+	AllowedUsers      []string `json:"allowed_users" doc:"with allowed_groups: who may submit to it; both empty: everybody"`
+	AllowedGroups     []string `json:"allowed_groups"`
+	Preemptible       bool     `json:"preemptible" doc:"its running jobs make room for those of queues of higher priority"`
+	Pending           uint32   `json:"pending"`
+	Running           uint32   `json:"running"`
+	ModifyIndex       uint64   `json:"modify_index"`
 }
 
 // QueueAction in the order of xce_queue_action_t.

@@ -47,47 +47,48 @@ type Usage struct {
 
 // Job in summary: everything but its script, arguments and environment. Times are RFC 3339 in UTC, null while they are not known.
 type Job struct {
-	ID           uint64            `json:"id"`
-	ArrayID      *uint64           `json:"array_id" doc:"id of the array's first task; null: no array"`
-	ArrayIndex   *uint32           `json:"array_index"`
-	Name         string            `json:"name"`
-	User         string            `json:"user"`
-	Queue        string            `json:"queue"`
-	State        string            `json:"state"`
-	Desired      string            `json:"desired" doc:"what was asked for: run, suspend or kill"`
-	Reason       string            `json:"reason" doc:"why it is in this state, in words"`
-	ExitCode     *int32            `json:"exit_code" doc:"128 + signal when a signal ended it; null until it ended"`
-	ExitSignal   *uint32           `json:"exit_signal"`
-	SubmitTime   *string           `json:"submit_time"`
-	EligibleTime *string           `json:"eligible_time"`
-	StartTime    *string           `json:"start_time"`
-	EndTime      *string           `json:"end_time"`
-	Hosts        []string          `json:"hosts"`
-	Allocations  []Allocation      `json:"allocations"`
-	Attempt      uint32            `json:"attempt"`
-	Starts       uint32            `json:"starts"`
-	Usage        Usage             `json:"usage"`
-	StdoutFile   string            `json:"stdout_file"`
-	StderrFile   string            `json:"stderr_file"`
-	CPUs         uint32            `json:"cpus"`
-	MemoryMB     uint64            `json:"memory_mb"`
-	Gres         map[string]uint32 `json:"gres"`
-	Nodes        uint32            `json:"nodes"`
-	Exclusive    bool              `json:"exclusive"`
-	Requeue      bool              `json:"requeue"`
-	Priority     int32             `json:"priority"`
-	TimeLimitS   *uint32           `json:"time_limit_s" doc:"null: the queue's default"`
-	WarnSignal   uint32            `json:"warn_signal"`
-	WarnBeforeS  uint32            `json:"warn_before_s"`
-	ArrayLimit   uint32            `json:"array_limit"`
-	Dependencies []Dependency      `json:"dependencies"`
-	SubmitKey    string            `json:"submit_key"`
-	Comment      string            `json:"comment"`
-	WorkDir      string            `json:"work_dir"`
-	StdinPath    string            `json:"stdin_path"`
-	StdoutPath   string            `json:"stdout_path"`
-	StderrPath   string            `json:"stderr_path"`
-	ModifyIndex  uint64            `json:"modify_index" doc:"log index of its last change"`
+	ID                 uint64            `json:"id"`
+	ArrayID            *uint64           `json:"array_id" doc:"id of the array's first task; null: no array"`
+	ArrayIndex         *uint32           `json:"array_index"`
+	Name               string            `json:"name"`
+	User               string            `json:"user"`
+	Queue              string            `json:"queue"`
+	State              string            `json:"state"`
+	Desired            string            `json:"desired" doc:"what was asked for: run, suspend or kill"`
+	Reason             string            `json:"reason" doc:"why it is in this state, in words"`
+	ExitCode           *int32            `json:"exit_code" doc:"128 + signal when a signal ended it; null until it ended"`
+	ExitSignal         *uint32           `json:"exit_signal"`
+	SubmitTime         *string           `json:"submit_time"`
+	EligibleTime       *string           `json:"eligible_time"`
+	EstimatedStartTime *string           `json:"estimated_start_time" doc:"when a pending job may start; null: not known"`
+	StartTime          *string           `json:"start_time"`
+	EndTime            *string           `json:"end_time"`
+	Hosts              []string          `json:"hosts"`
+	Allocations        []Allocation      `json:"allocations"`
+	Attempt            uint32            `json:"attempt"`
+	Starts             uint32            `json:"starts"`
+	Usage              Usage             `json:"usage"`
+	StdoutFile         string            `json:"stdout_file"`
+	StderrFile         string            `json:"stderr_file"`
+	CPUs               uint32            `json:"cpus"`
+	MemoryMB           uint64            `json:"memory_mb"`
+	Gres               map[string]uint32 `json:"gres"`
+	Nodes              uint32            `json:"nodes"`
+	Exclusive          bool              `json:"exclusive"`
+	Requeue            bool              `json:"requeue"`
+	Priority           int32             `json:"priority"`
+	TimeLimitS         *uint32           `json:"time_limit_s" doc:"null: the queue's default"`
+	WarnSignal         uint32            `json:"warn_signal"`
+	WarnBeforeS        uint32            `json:"warn_before_s"`
+	ArrayLimit         uint32            `json:"array_limit"`
+	Dependencies       []Dependency      `json:"dependencies"`
+	SubmitKey          string            `json:"submit_key"`
+	Comment            string            `json:"comment"`
+	WorkDir            string            `json:"work_dir"`
+	StdinPath          string            `json:"stdin_path"`
+	StdoutPath         string            `json:"stdout_path"`
+	StderrPath         string            `json:"stderr_path"`
+	ModifyIndex        uint64            `json:"modify_index" doc:"log index of its last change"`
 }
 
 // JobDetail is one job in full.

@@ -116,10 +116,14 @@ struct CloseConn {
   bool flush = false;  // send what is queued first
   std::string why;     // for the log; empty: not worth a line
 };
+struct LookUpGroups {  // whether submissions come with their user's groups from now on
+  bool wanted = false;
+};
 struct StopAccepting {};
 struct Finish {};  // send what is queued, close every connection and end the I/O thread
 
-using Outgoing = std::variant<Answer, push::Delivery, CloseConn, StopAccepting, Finish>;
+using Outgoing =
+    std::variant<Answer, push::Delivery, CloseConn, LookUpGroups, StopAccepting, Finish>;
 
 }  // namespace xce::service
 

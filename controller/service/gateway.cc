@@ -278,7 +278,21 @@ void Gateway::on_frame(Connection* connection, const std::vector<uint64_t>& payl
   request.conn = connection->id();
   request.flow = connection->flow();
   connection->known = true;
+  if (groups_wanted_) add_groups(&request);
   inbound_.push_back(std::move(request));
+}
+
+// Of submissions and of moves to another queue, whose access may depend on them.
+void Gateway::add_groups(Request* request) {
+  const auto* op = std::get_if<Op>(&request->what);
+  if (op == nullptr) return;
+  const auto* spec = std::get_if<JobSpec>(op);
+  const auto* control = std::get_if<JobControl>(op);
+  if (spec == nullptr && (control == nullptr || control->action != JobAction::kModify)) return;
+  const bool for_another =
+      spec != nullptr && request->who->role != Role::kUser && !spec->user.empty();
+  request->groups =
+      groups_.of(for_another ? spec->user : request->who->user, uv_hrtime() / 1'000'000);
 }
 
 bool Gateway::take_hello(Connection* connection, Request* request, const Identity& claimed) {
@@ -346,6 +360,7 @@ void Gateway::take(std::vector<Outgoing> outgoing) {
     if (const auto* answer = std::get_if<Answer>(&each)) take_answer(*answer);
     if (const auto* delivery = std::get_if<push::Delivery>(&each)) take_delivery(*delivery);
     if (const auto* order = std::get_if<CloseConn>(&each)) take_close(*order);
+    if (const auto* groups = std::get_if<LookUpGroups>(&each)) groups_wanted_ = groups->wanted;
     if (std::holds_alternative<StopAccepting>(each) && listening_) {
       listening_ = false;
       uv_close(reinterpret_cast<uv_handle_t*>(&listener_), nullptr);

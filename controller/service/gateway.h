@@ -22,6 +22,7 @@
 #include "absl/status/status.h"
 #include "controller/service/answer.h"
 #include "controller/service/connection.h"
+#include "controller/service/groups.h"
 #include "controller/service/health.h"
 #include "controller/service/http_server.h"
 #include "controller/service/mailbox.h"
@@ -71,6 +72,7 @@ class Gateway : private ConnectionOwner {
   void on_drained() override { inbound_.push_back(Drained{}); }
   void on_closed(Connection* connection) override;
 
+  void add_groups(Request* request);
   bool take_hello(Connection* connection, Request* request, const Identity& claimed);
   void refuse(Connection* connection, uint64_t seq, int32_t status, std::string message);
   void take(std::vector<Outgoing> outgoing);
@@ -96,6 +98,8 @@ class Gateway : private ConnectionOwner {
   uint16_t port_ = 0;
   bool listening_ = false;
   bool finishing_ = false;
+  bool groups_wanted_ = false;
+  GroupCache groups_;
   ConnId last_id_ = 0;
   std::unordered_map<ConnId, std::unique_ptr<Connection>> connections_;
   // Connections that have not said hello: the oldest of them give way to newcomers.

@@ -124,6 +124,7 @@ bool may_ask(Role role, Ask ask, std::string* why) {
     case Ask::kUpdateResvals:
     case Ask::kJobLogData: return only(role == Role::kWorker, "workers");
     case Ask::kJobDispatch:
+    case Ask::kEstimates:
     case Ask::kSetPendReason: return only(role == Role::kScheduler, "schedulers");
     case Ask::kJobSubmit:
     case Ask::kQueueCtrl:

@@ -9,7 +9,7 @@ const char* name_of(Ask ask) {
       "jobLog",        "join",      "jobSubmit",   "jobCtrl",       "queueCtrl",   "hostCtrl",
       "updateResvals", "runTask",   "jobDispatch", "setPendReason", "schedAdmin",  "memberCtrl",
       "notify",        "heartbeat", "wakeup",      "subscribe",     "unsubscribe", "backup",
-      "tick",          "hostLost",  "jobLogData",  "backupRead"};
+      "tick",          "hostLost",  "jobLogData",  "backupRead",    "estimates"};
   const auto i = static_cast<size_t>(ask);
   return i < kAsks ? kNames[i] : "?";
 }

@@ -56,8 +56,9 @@ enum class Ask : uint16_t {
   kHostLost,
   kJobLogData,
   kBackupRead,
+  kEstimates,
 };
-inline constexpr int kAsks = 34;
+inline constexpr int kAsks = 35;
 const char* name_of(Ask ask);       // "jobSubmit", ...
 constexpr bool is_write(Ask ask) {  // becomes a command of the replicated log
   return (ask >= Ask::kJoin && ask <= Ask::kSetPendReason && ask != Ask::kRunTask) ||
@@ -68,7 +69,7 @@ constexpr bool is_read(Ask ask) {  // answered from the state, after a barrier
 }
 constexpr bool is_one_way(Ask ask) {  // no reply when all is well
   return ask == Ask::kNotify || ask == Ask::kHeartbeat || ask == Ask::kWakeup ||
-         ask == Ask::kJobLogData;
+         ask == Ask::kJobLogData || ask == Ask::kEstimates;
 }
 
 struct LogRequest {
@@ -84,6 +85,14 @@ struct LogChunk {
   uint64_t offset = 0;
   bool eof = false;
   std::string message;
+};
+struct Estimate {
+  JobId job = 0;
+  int64_t start_ms = 0;
+};
+struct EstimateList {
+  uint64_t epoch = 0;
+  std::vector<Estimate> items;
 };
 struct MemberControl {
   enum Action : uint8_t { kAdd, kRemove, kReplace, kTransfer } action = kAdd;
@@ -119,9 +128,10 @@ struct Request {
   // Of writes an Op; of jobList and jobHist a JobFilter; of jobInfo and subscribe a number; of
   // resVal and schedAdmin a text.
   std::variant<std::monostate, Op, JobFilter, uint64_t, std::string, LogRequest, LogChunk,
-               MemberControl, BackupPosition>
+               MemberControl, BackupPosition, EstimateList>
       what;
   std::shared_ptr<const Identity> who;
+  std::vector<std::string> groups;  // of the user that it is for; only where they matter
   std::shared_ptr<push::Flow> flow;
 };
 

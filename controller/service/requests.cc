@@ -149,6 +149,10 @@ void Service::joined(ConnId id) {
   conn->second.joined = true;
   if (conn->second.who->role == Role::kWorker)
     liveness_.heard(conn->second.who->name, clock_.monotonic_us() / 1000);
+  if (conn->second.who->role == Role::kScheduler) {
+    scheduler_gone_ = false;
+    scheduler_seen_ms_ = clock_.monotonic_us() / 1000;
+  }
   hub_.join(id, conn->second.who->role, conn->second.who->name, conn->second.flow);
   spdlog::info("{} {} joined", name_of(conn->second.who->role), conn->second.who->name);
 }
@@ -176,6 +180,7 @@ void Service::write(Request request) {
   command.birth = request.birth;
   command.resent = request.resent;
   command.who = *request.who;
+  command.who.groups = std::move(request.groups);
   command.op = std::move(std::get<Op>(request.what));
   // Identity is the connection's; what the request claims about its sender is only taken from those
   // who speak for others.
@@ -335,6 +340,9 @@ void Service::answer_now(const Request& request) {
     reply.body = hello_body(request);
   else
     answer_read(*state_, request, &reply);
+  if (auto* page = std::get_if<JobPageBody>(&reply.body))
+    for (Job& job : page->jobs)
+      if (job.state == JobState::kPending) job.estimated_start_ms = estimates_.of(job.id);
   answer(std::move(reply));
 }
 

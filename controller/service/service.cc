@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <utility>
 
@@ -46,9 +47,16 @@ void Service::take(std::vector<Inbound> batch) {
 }
 
 void Service::closed(ConnId conn) {
+  const auto it = conns_.find(conn);
+  const bool was_active = it != conns_.end() && it->second.joined &&
+                          it->second.who->role == Role::kScheduler &&
+                          it->second.client == state_->scheduler().client;
   hub_.remove(conn);
   conns_.erase(conn);
   backups_.erase(conn);
+  // Its process has died, or its connection broke: whoever stands by takes over. Should it come
+  // back meanwhile, there are two who take turns, which costs nothing.
+  if (was_active && serving()) scheduler_away();
 }
 
 void Service::take_request(Request request) {
@@ -79,9 +87,10 @@ void Service::take_request(Request request) {
 }
 
 void Service::serve(Request request) {
+  const uint64_t now_ms = clock_.monotonic_us() / 1000;
+  if (request.who->role == Role::kScheduler) conns_[request.conn].heard_ms = now_ms;
   // A nop is libxce's own ping: it tells that the process's network thread lives, not the worker.
   if (request.who->role == Role::kWorker && request.ask != Ask::kNop) {
-    const uint64_t now_ms = clock_.monotonic_us() / 1000;
     conns_[request.conn].heard_ms = now_ms;
     // Only who has joined speaks for the host: a namesake that is refused must not keep it up.
     if (conns_[request.conn].joined && hub_.subscribed(request.conn))
@@ -109,6 +118,11 @@ void Service::serve(Request request) {
       if (may_operate(request)) begin_backup(request);
       return;
     case Ask::kBackupRead: read_backup(request); return;
+    case Ask::kEstimates:
+      if (const auto& list = std::get<EstimateList>(request.what);
+          list.epoch == state_->scheduler().epoch)
+        estimates_.take(list);
+      return;
     case Ask::kRunTask:
       answer_status(request, E_XCE_INVALID,
                     absl::StrCat(name_of(request.ask), " is not supported by version ", kVersion));
@@ -136,10 +150,18 @@ void Service::apply(Index index, std::string_view bytes) {
   results_ = std::move(applied.results);
   results_index_ = index;
   if (serving()) give_up_hosts(applied.events);
+  estimates_.forget(applied.events);
+  for (const Event& event : applied.events) {
+    if (!std::holds_alternative<Queue>(event) && !std::holds_alternative<QueueRemoved>(event))
+      continue;
+    watch_groups(false);
+    break;
+  }
   hub_.add(index, std::move(applied.events));
 }
 
 void Service::restored() {
+  watch_groups(true);
   results_.clear();
   results_index_ = 0;
   writes_.refuse_added();
@@ -201,6 +223,7 @@ void Service::role_changed(const RoleView& role) {
     spdlog::info("term {}: node {} leads", role.term, role.leader);
   }
   if (!was_serving && serving()) {
+    watch_groups(true);
     liveness_.restart(now_ms);
     last_tick_ms_ = scheduler_seen_ms_ = now_ms;
     scheduler_gone_ = false;
@@ -208,6 +231,7 @@ void Service::role_changed(const RoleView& role) {
                  state_->applied());
   }
   if (was_serving && !serving()) {
+    estimates_.clear();
     spdlog::warn("this node is no longer the primary");
     writes_.refuse_added();
     barrier_done(std::exchange(barrier_reads_, {}), false);
@@ -308,18 +332,35 @@ void Service::watch_scheduler(uint64_t now_ms) {
   const state::State::Scheduler& active = state_->scheduler();
   if (active.epoch == 0) return;
   for (const auto& [id, conn] : conns_) {
-    if (conn.who->role != Role::kScheduler || conn.client != active.client || !hub_.subscribed(id))
+    if (conn.who->role != Role::kScheduler || conn.client != active.client ||
+        !hub_.subscribed(id) || now_ms - conn.heard_ms > options_.scheduler_silence_ms)
       continue;
-    scheduler_seen_ms_ = now_ms;
+    scheduler_seen_ms_ = conn.heard_ms;
     scheduler_gone_ = false;
     return;
   }
   if (scheduler_gone_ || now_ms - scheduler_seen_ms_ < options_.scheduler_grace_ms) return;
-  scheduler_gone_ = true;
+  scheduler_away();
+}
+
+void Service::scheduler_away() {
+  if (std::exchange(scheduler_gone_, true)) return;
+  const state::State::Scheduler& active = state_->scheduler();
   spdlog::warn("scheduler {} is gone: jobs wait until it comes back or another one takes over",
                active.name);
   hub_.to_schedulers(
       std::make_shared<const Event>(SchedulerChanged{active.epoch, active.client, ""}));
+}
+
+// Users' groups are looked up on the I/O thread, and only while some queue depends on them.
+void Service::watch_groups(bool told_anew) {
+  const auto& queues = state_->queues();
+  const bool matter = std::any_of(queues.begin(), queues.end(), [](const auto& each) {
+    return !each.second.allowed_groups.empty();
+  });
+  if (matter == groups_matter_ && !told_anew) return;
+  groups_matter_ = matter;
+  outgoing_.emplace_back(LookUpGroups{matter});
 }
 
 void Service::propose_own(Op op) {

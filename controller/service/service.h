@@ -24,6 +24,7 @@
 
 #include "controller/push/hub.h"
 #include "controller/service/answer.h"
+#include "controller/service/estimates.h"
 #include "controller/service/liveness.h"
 #include "controller/service/log_queries.h"
 #include "controller/service/replica.h"
@@ -42,9 +43,11 @@ struct ServiceOptions {
   uint32_t lease_ms = 30000;
   uint64_t log_query_ms = 5000;  // a worker's time to answer for a job's output
   uint64_t scheduler_grace_ms =
-      1500;  // the active scheduler may be away for so long before the others hear of it
-  uint64_t tick_ms = 60000;        // an entry that lets time pass, while there are sessions
-  uint64_t read_budget_us = 4000;  // of one turn, for reads
+      1500;  // the active scheduler may be away for so long before the others hear of it, unless it
+             // left a serving primary: then they hear at once
+  uint64_t scheduler_silence_ms = 2500;  // or connected, and silent
+  uint64_t tick_ms = 60000;              // an entry that lets time pass, while there are sessions
+  uint64_t read_budget_us = 4000;        // of one turn, for reads
   uint64_t first_query_id = 1;
   uint32_t operator_uid = 0;  // may control the membership, as root may
   push::HubOptions hub;
@@ -94,7 +97,7 @@ class Service {
     std::shared_ptr<push::Flow> flow;
     ClientId client;
     bool joined = false;
-    uint64_t heard_ms = 0;  // of a worker: its newest request
+    uint64_t heard_ms = 0;  // of a worker or scheduler: its newest request
   };
 
   void take_request(Request request);
@@ -134,7 +137,9 @@ class Service {
   void worker_answered(const Request& request);
   void give_up_hosts(const std::vector<Event>& events);
   void propose_own(Op op);
+  void watch_groups(bool told_anew);
   void watch_scheduler(uint64_t now_ms);
+  void scheduler_away();
   uint64_t silence_of(uint64_t leader) const;
 
   const ServiceOptions options_;
@@ -156,6 +161,8 @@ class Service {
   };
   std::unordered_map<ConnId, Backup> backups_;
   uint64_t next_backup_ = 1;
+  Estimates estimates_;
+  bool groups_matter_ = false;  // some queue's access depends on its users' groups
   RoleView role_;
   std::string disk_ = "ok";
   std::unordered_map<ConnId, Conn> conns_;  // that have said hello

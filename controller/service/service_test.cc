@@ -391,7 +391,7 @@ TEST(Service, ASilentHostIsGivenUpAndMustJoinAgain) {
 
 TEST(Service, AStandbySchedulerHearsThatTheActiveOneIsGone) {
   ServiceOptions options;
-  options.scheduler_grace_ms = 300;
+  options.scheduler_grace_ms = 60'000;  // one that leaves a serving primary is missed at once
   Harness harness(options);
   TestClient standby(harness.port()), user(harness.port());
   ASSERT_EQ(standby.hello(Role::kScheduler, "old"), 0);
@@ -424,6 +424,72 @@ TEST(Service, AStandbySchedulerHearsThatTheActiveOneIsGone) {
                 .getStatus(),
             0);
   EXPECT_TRUE(harness.eventually([&] { return harness.state().scheduler().name == "old"; }));
+}
+
+// A stopped process keeps its connection.
+TEST(Service, AStandbySchedulerHearsThatTheActiveOneIsSilent) {
+  ServiceOptions options;
+  options.scheduler_grace_ms = options.scheduler_silence_ms = 300;
+  Harness harness(options);
+  TestClient standby(harness.port()), silent(harness.port());
+  ASSERT_EQ(standby.hello(Role::kScheduler, "old"), 0);
+  ASSERT_EQ(standby.join(Role::kScheduler)->reply().getStatus(), 0);
+  ASSERT_EQ(silent.hello(Role::kScheduler, "new"), 0);
+  ASSERT_EQ(silent.join(Role::kScheduler)->reply().getStatus(), 0);
+  std::string last = "?";
+  while (!last.empty()) {
+    auto push = standby.push();
+    ASSERT_NE(push, nullptr);
+    for (auto event : push->push().getEvents())
+      if (event.isScheduler()) last = event.getScheduler().getName().cStr();
+  }
+}
+
+TEST(Service, EstimatesOfTheActiveSchedulerAreShownUntilTheJobStarts) {
+  Harness harness;
+  TestClient scheduler(harness.port()), user(harness.port());
+  ASSERT_EQ(user.hello(Role::kUser), 0);
+  ASSERT_EQ(scheduler.hello(Role::kScheduler, "s"), 0);
+  const uint64_t epoch = scheduler.join(Role::kScheduler)->reply().getBody().getJoined().getEpoch();
+  const uint64_t job = user.submit("a")->reply().getBody().getSubmitted().getJobId();
+  const auto estimate = [&](uint64_t in_epoch, int64_t start_ms) {
+    EXPECT_NE(scheduler.send([&](Request r) {
+      auto estimates = r.initOp().initEstimates();
+      estimates.setEpoch(in_epoch);
+      auto item = estimates.initItems(1)[0];
+      item.setJobId(job);
+      item.setStartMs(start_ms);
+    }),
+              0u);
+    // Its next answer comes after that was taken.
+    EXPECT_NE(scheduler.call([](Request r) { r.initOp().setNop(); }), nullptr);
+  };
+  const auto shown = [&] {
+    auto answer = user.call([&](Request r) { r.initOp().setJobInfo(job); });
+    return answer->reply().getBody().getJobs().getJobs()[0].getEstimatedStartMs();
+  };
+  EXPECT_EQ(shown(), 0);
+  estimate(epoch, 4711);
+  EXPECT_EQ(shown(), 4711);
+  EXPECT_EQ(user.call(job_list)->reply().getBody().getJobs().getJobs()[0].getEstimatedStartMs(),
+            4711);
+  estimate(epoch + 1, 1);  // of nobody
+  EXPECT_EQ(shown(), 4711);
+  estimate(epoch, 0);
+  EXPECT_EQ(shown(), 0);
+  estimate(epoch, 5000);
+  auto refused = user.call([&](Request r) { r.initOp().initEstimates().setEpoch(epoch); });
+  EXPECT_EQ(refused->reply().getStatus(), E_XCE_PERM);
+  ASSERT_EQ(user.call([&](Request r) {
+                  r.setOpSeq(77);
+                  auto control = r.initOp().initJobCtrl();
+                  control.initIds(1).set(0, job);
+                  control.setAction(wire::JobAction::HOLD);
+                })
+                ->reply()
+                .getStatus(),
+            0);
+  EXPECT_EQ(shown(), 0);
 }
 
 TEST(Service, ASlowReaderIsDropped) {

@@ -14,7 +14,7 @@ namespace {
 
 using OpReader = wire::Op::Reader;
 
-static_assert(static_cast<int>(wire::Op::JOB_LOG_DATA) == static_cast<int>(Ask::kJobLogData),
+static_assert(static_cast<int>(wire::Op::ESTIMATES) == static_cast<int>(Ask::kEstimates),
               "Ask has Op's numbers");
 static_assert(static_cast<int>(wire::Op::BACKUP_READ) == static_cast<int>(Ask::kBackupRead),
               "Ask has Op's numbers");
@@ -55,6 +55,14 @@ LogChunk read_chunk(wire::LogChunk::Reader from) {
   return to;
 }
 
+EstimateList read_estimates(wire::Estimates::Reader from) {
+  EstimateList to;
+  to.epoch = from.getEpoch();
+  to.items.reserve(from.getItems().size());
+  for (auto item : from.getItems()) to.items.push_back({item.getJobId(), item.getStartMs()});
+  return to;
+}
+
 MemberControl read_member(wire::MemberCtrl::Reader from) {
   if (static_cast<uint32_t>(from.getAction()) > 3)
     throw wire::CodecError("unknown membership action");
@@ -64,7 +72,7 @@ MemberControl read_member(wire::MemberCtrl::Reader from) {
 
 absl::Status read_what(OpReader op, size_t bytes, Decoded* out) {
   Request& request = out->request;
-  if (op.which() > wire::Op::BACKUP_READ)
+  if (op.which() > wire::Op::ESTIMATES)
     return absl::InvalidArgumentError(
         "this operation is newer than this controller; upgrade it or use another");
   request.ask = static_cast<Ask>(op.which());
@@ -84,6 +92,7 @@ absl::Status read_what(OpReader op, size_t bytes, Decoded* out) {
     case Ask::kBackupRead:
       request.what = BackupPosition{op.getBackupRead().getId(), op.getBackupRead().getOffset()};
       break;
+    case Ask::kEstimates: request.what = read_estimates(op.getEstimates()); break;
     case Ask::kMemberCtrl: request.what = read_member(op.getMemberCtrl()); break;
     case Ask::kSubscribe: request.what = uint64_t{op.getSubscribe().getFromRevision()}; break;
     case Ask::kJobSubmit:

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "controller/state/queues.h"
 #include "xce/errnox.h"
 
 namespace xce::state {
@@ -152,6 +153,12 @@ Verdict check_modify(const Wish& wish, const Job& job) {
     return {false, E_XCE_INVALID,
             absl::StrCat("queue '", name,
                          "' is closed: use another queue, or wait until it is opened")};
+  }
+  if ((mask & kQueue) && name != job.spec.queue) {
+    if (Result r = check_access(queue->second, wish.command.who, job.spec.user); r.status)
+      return {false, r.status, r.message};
+    if (Result r = check_pending(wish.turn.tables, queue->second, job.spec.user, 1); r.status)
+      return {false, r.status, r.message};
   }
   const uint32_t max_s = queue->second.max_time_s;
   const uint32_t time_s = mask & kTimeLimit ? to.time_limit_s : job.spec.time_limit_s;

@@ -108,6 +108,8 @@ void add_queue(Digest& digest, const Queue& queue) {
              uint64_t{queue.max_running_per_user}, uint64_t{queue.open}, uint64_t{queue.active},
              uint64_t{queue.is_default}, uint64_t{queue.pending}, uint64_t{queue.running},
              queue.modify_index);
+  digest.all(queue.allowed_users, queue.allowed_groups, uint64_t{queue.max_pending_per_user},
+             uint64_t{queue.max_cpus_per_user}, uint64_t{queue.preemptible});
 }
 
 void add_result(Digest& digest, const Result& result) {

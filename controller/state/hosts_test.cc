@@ -385,5 +385,85 @@ TEST(Queues, StoppedOneStartsNothing) {
   EXPECT_EQ(c.dispatch(c.plan(1, {"n1"})), "ok: host n1 UP 1/4, job 1 STARTING @n1");
 }
 
+TEST(Queues, AMaskChangesOnlyWhatItNames) {
+  Cluster c;
+  Queue given;
+  given.name = "default";
+  given.priority = 7;
+  given.allowed_users = {"bob"};
+  given.preemptible = true;
+  QueueControl control{QueueAction::kUpdate, given, 1 | 1024};
+  EXPECT_EQ(c.says(root(), control), "ok: queue default default");
+  const Queue& queue = c.state.queues().at("default");
+  EXPECT_EQ(queue.priority, 7);
+  EXPECT_TRUE(queue.preemptible);
+  EXPECT_TRUE(queue.allowed_users.empty());
+  control.mask = 4096;
+  EXPECT_EQ(c.says(root(), control), "INVALID: ");
+  given.priority = 1;
+  control = {QueueAction::kUpdate, given, 2 | 4};
+  control.queue.default_time_s = 60;
+  control.queue.max_time_s = 50;
+  EXPECT_EQ(c.says(root(), control), "INVALID: ");
+  EXPECT_EQ(c.state.queues().at("default").default_time_s, 0u);  // refused as a whole
+  control.mask = 2;  // beside the maximum that the queue has
+  EXPECT_EQ(c.says(root(), control), "ok: queue default default");
+  EXPECT_EQ(c.state.queues().at("default").priority, 7);
+}
+
+TEST(Queues, AccessByUserAndByGroup) {
+  Cluster c;
+  Queue lab;
+  lab.name = "lab";
+  lab.allowed_users = {"bob"};
+  lab.allowed_groups = {"physics", "staff"};
+  c.run(root(), QueueControl{QueueAction::kCreate, lab});
+  JobSpec spec = a_job();
+  spec.queue = "lab";
+  EXPECT_EQ(c.says(alice(), spec), "PERM: ");
+  EXPECT_EQ(c.message(),
+            "user alice may not use queue 'lab': use another queue, or ask an administrator");
+  EXPECT_EQ(c.says(bob(), spec), "ok: job 1 PENDING");
+  Identity of_physics = alice();
+  of_physics.groups = {"users", "physics"};
+  EXPECT_EQ(c.says(of_physics, spec), "ok: job 2 PENDING");
+  EXPECT_EQ(c.says(root(), spec), "ok: job 3 PENDING");
+  // The apiserver has no right of its own: it speaks for the user that it names.
+  Identity api = a_daemon(Role::kApiserver, "api");
+  spec.user = "carol";
+  EXPECT_EQ(c.says(api, spec), "PERM: ");
+  api.groups = {"staff"};
+  EXPECT_EQ(c.says(api, spec), "ok: job 4 PENDING");
+  // No way in through another queue.
+  c.run(alice(), a_job());
+  JobControl move;
+  move.action = JobAction::kModify;
+  move.ids = {5};
+  move.modify.queue = "lab";
+  move.modify_mask = 8;
+  EXPECT_EQ(c.says(alice(), move), "PERM: ");
+  EXPECT_EQ(c.says(of_physics, move), "ok: job 5 PENDING");
+}
+
+TEST(Queues, AUsersWaitingJobsAreLimited) {
+  Cluster c;
+  Queue given;
+  given.name = "default";
+  given.max_pending_per_user = 3;
+  c.run(root(), QueueControl{QueueAction::kUpdate, given, 256});
+  JobSpec array = a_job();
+  array.array = {1, 2, 3, 4};
+  EXPECT_EQ(c.says(alice(), array), "BUSY: ");
+  array.array = {1, 2, 3};
+  EXPECT_EQ(c.run(alice(), array).status, 0);
+  EXPECT_EQ(c.says(alice(), a_job()), "BUSY: ");
+  EXPECT_EQ(c.message(),
+            "user alice has 3 waiting jobs in queue 'default', which takes at most 3 of a user: "
+            "wait until some have started, or use another queue");
+  EXPECT_EQ(c.run(bob(), a_job()).status, 0);
+  c.control(alice(), JobAction::kKill, {2});
+  EXPECT_EQ(c.run(alice(), a_job()).status, 0);
+}
+
 }  // namespace
 }  // namespace xce::state

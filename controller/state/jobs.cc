@@ -43,12 +43,20 @@ void JobTable::count(const Job& job, JobState state, int delta) {
   if (is_waiting(state)) {
     waiting_ += delta;
     user.pending += delta;
+    const auto own = waiting_of_.try_emplace({job.spec.queue, job.spec.user}, 0).first;
+    own->second += delta;
+    if (own->second == 0) waiting_of_.erase(own);
     if (queue != queues_->end()) queue->second.pending += delta;
   } else if (has_hosts(state)) {
     holding_ += delta;
     user.running += delta;
     if (queue != queues_->end()) queue->second.running += delta;
   }
+}
+
+uint32_t JobTable::waiting(const std::string& queue, const std::string& user) const {
+  const auto it = waiting_of_.find({queue, user});
+  return it == waiting_of_.end() ? 0 : it->second;
 }
 
 Job& JobTable::add(Job job) {

@@ -61,6 +61,8 @@ class JobTable {
   const absl::btree_set<std::pair<int64_t, JobId>>& ended() const { return ended_; }
 
   uint64_t waiting() const { return waiting_; }
+  // Of one user in one queue.
+  uint32_t waiting(const std::string& queue, const std::string& user) const;
   uint64_t holding() const { return holding_; }    // an allocation
   uint64_t finished() const { return finished_; }  // ends ever
 
@@ -76,6 +78,7 @@ class JobTable {
   std::map<std::string, IdSet> by_queue_, by_host_;
   std::map<std::string, UserRecord> users_;
   absl::btree_set<std::pair<int64_t, JobId>> ended_;
+  std::map<std::pair<std::string, std::string>, uint32_t> waiting_of_;  // queue, user
   uint64_t waiting_ = 0, holding_ = 0, finished_ = 0;
 };
 

@@ -51,6 +51,20 @@ int place_one(Turn& turn, const Dispatch& item) {
   return 0;
 }
 
+// Stops a running job so that it waits again. One that has moved on meanwhile is left alone.
+void evict(Turn& turn, const Eviction& eviction) {
+  Job* job = turn.tables.jobs.find(eviction.job);
+  if (!job || job->attempt != eviction.attempt || !has_hosts(job->state)) return;
+  if (job->desired == Desired::kKill) return;
+  const auto queue = turn.tables.queues.find(job->spec.queue);
+  if (queue == turn.tables.queues.end() || !queue->second.preemptible) return;
+  turn.tables.requeue_wanted.insert(job->id);
+  job->desired = Desired::kKill;
+  job->kill_signal = 0;
+  job->reason = eviction.reason.substr(0, kMaxReasonBytes);
+  turn.touch(*job);
+}
+
 }  // namespace
 
 Result join_scheduler(Turn& turn, const Command& command) {
@@ -71,6 +85,7 @@ Result join_scheduler(Turn& turn, const Command& command) {
 Result dispatch(Turn& turn, const Command& command, const Dispatches& dispatches) {
   Result result = check_epoch(turn.tables, command, dispatches.epoch);
   if (result.status) return result;
+  for (const Eviction& eviction : dispatches.evictions) evict(turn, eviction);
   for (const Dispatch& item : dispatches.items) {
     result.item_status.push_back(place_one(turn, item));
     if (result.item_status.back() == 0) ++result.count;
@@ -86,6 +101,11 @@ Result set_pend_reasons(Turn& turn, const Command& command, const PendReasons& r
     if (!job || job->state != JobState::kPending)
       continue;  // a held job's reason tells who held it
     std::string reason = item.reason.substr(0, kMaxReasonBytes);
+    if (item.hopeless && !job->spec.dependencies.empty()) {
+      end_job(turn, *job, JobState::kKilled, turn.now_ms, std::move(reason));
+      ++result.count;
+      continue;
+    }
     if (job->reason == reason) continue;
     job->reason = std::move(reason);
     turn.touch(*job);

@@ -11,12 +11,15 @@ namespace xce::state {
 // The newest to join is the active one; the same client joining again keeps its epoch.
 Result join_scheduler(Turn& turn, const Command& command);
 
-// Places jobs on hosts, item by item: item_status has 0, or why not: E_XCE_NOENT (no such job),
-// E_XCE_INVALID (can never be right: what it allocates is not what the job asks for), E_XCE_STALE
-// (not right any more: plan anew). The same (job, attempt, allocations) again is success.
+// First the evictions, each of a running attempt of a preemptible queue; others are left alone.
+// Then places jobs on hosts, item by item: item_status has 0, or why not: E_XCE_NOENT (no such
+// job), E_XCE_INVALID (can never be right: what it allocates is not what the job asks for),
+// E_XCE_STALE (not right any more: plan anew). The same (job, attempt, allocations) again is
+// success.
 Result dispatch(Turn& turn, const Command& command, const Dispatches& dispatches);
 
-// Sets why jobs wait. Result.count: how many reasons changed; of jobs that do not wait none is.
+// Sets why jobs wait; a hopeless one with dependencies is ended for that reason. Result.count: how
+// many reasons changed; of jobs that do not wait none is.
 Result set_pend_reasons(Turn& turn, const Command& command, const PendReasons& reasons);
 
 }  // namespace xce::state

@@ -128,5 +128,45 @@ TEST(Reasons, AreToldWhenTheyChange) {
   EXPECT_EQ(c.says(s, PendReasons{7, {}}), "STALE: ");
 }
 
+TEST(Reasons, AHopelessJobIsEnded) {
+  Cluster c;
+  c.join_scheduler("s", 1);
+  c.run(alice(), a_job());
+  JobSpec after = a_job();
+  after.dependencies = {{DependencyKind::kAfterOk, 1}};
+  c.run(alice(), after);
+  const Identity s = a_daemon(Role::kScheduler, "s");
+  const std::string why = "dependency can never be met: job 1 failed";
+  EXPECT_EQ(c.says(s, PendReasons{9, {{2, why, true}}}), "STALE: ");
+  // Without dependencies no job is hopeless: it only has a reason.
+  EXPECT_EQ(c.says(s, PendReasons{1, {{1, why, true}, {2, why, true}}}),
+            "ok: job 1 PENDING, job 2 KILLED");
+  EXPECT_EQ(c.job(2).reason, why);
+  EXPECT_GT(c.job(2).end_ms, 0);
+}
+
+TEST(Evictions, StopARunningAttemptThatThenWaitsAgain) {
+  Cluster c;
+  const JobId id = c.running();
+  const Identity s = a_daemon(Role::kScheduler, "s");
+  Dispatches evict{1, {}, {{id, 1, "makes room for job 9"}}};
+  EXPECT_EQ(c.says(s, evict), "ok: ");  // its queue's jobs give way to nobody
+  Queue given;
+  given.name = "default";
+  given.preemptible = true;
+  c.run(root(), QueueControl{QueueAction::kUpdate, given, 1024});
+  evict.evictions[0].attempt = 2;
+  EXPECT_EQ(c.says(s, evict), "ok: ");  // another attempt is meant
+  evict.evictions[0].attempt = 1;
+  EXPECT_EQ(c.says(alice(), evict), "PERM: ");
+  EXPECT_EQ(c.says(s, evict), "ok: job 1 RUNNING to-kill @n1");
+  EXPECT_EQ(c.job(id).reason, "makes room for job 9");
+  EXPECT_EQ(c.says(s, evict), "ok: ");
+  Report end = c.report("n1", NotifyKind::kFinish, id);
+  end.outcome = JobState::kKilled;
+  EXPECT_EQ(c.notify("n1", {end}), "ok: host n1 UP 0/4, job 1 PENDING, outbox n1 2");
+  EXPECT_EQ(c.dispatch(c.plan(id, {"n1"})), "ok: host n1 UP 1/4, job 1 STARTING @n1");
+}
+
 }  // namespace
 }  // namespace xce::state

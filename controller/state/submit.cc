@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "controller/state/queues.h"
 #include "xce/errnox.h"
 
 namespace xce::state {
@@ -112,7 +113,7 @@ Result check_dependencies(const Tables& tables, const JobSpec& spec) {
 }
 
 // Chooses the queue and the time limit.
-Result settle_queue(const Tables& tables, JobSpec& spec) {
+Result settle_queue(const Tables& tables, const Identity& who, JobSpec& spec) {
   if (spec.queue.empty()) {
     for (const auto& [name, queue] : tables.queues) {
       if (queue.is_default) spec.queue = name;
@@ -129,6 +130,11 @@ Result settle_queue(const Tables& tables, JobSpec& spec) {
     return refuse(E_XCE_INVALID,
                   absl::StrCat("queue '", spec.queue,
                                "' is closed: use another queue, or wait until it is opened"));
+  }
+  if (Result r = check_access(queue, who, spec.user); r.status) return r;
+  if (Result r = check_pending(tables, queue, spec.user, std::max<size_t>(1, spec.array.size()));
+      r.status) {
+    return r;
   }
   if (spec.time_limit_s == 0)
     spec.time_limit_s = queue.default_time_s ? queue.default_time_s : queue.max_time_s;
@@ -208,7 +214,7 @@ Result submit(Turn& turn, const Command& command, const JobSpec& request) {
   if (Result r = check_resources(spec); r.status) return r;
   if (Result r = check_array(tables, spec); r.status) return r;
   if (Result r = check_dependencies(tables, spec); r.status) return r;
-  if (Result r = settle_queue(tables, spec); r.status) return r;
+  if (Result r = settle_queue(tables, command.who, spec); r.status) return r;
   return add_jobs(turn, std::move(spec));
 }
 

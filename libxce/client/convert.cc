@@ -132,6 +132,7 @@ xce_job_t job_of(wire::Job::Reader from, Arena* arena) {
   to.stdout_file = text_of(from.getStdoutFile(), arena);
   to.stderr_file = text_of(from.getStderrFile(), arena);
   to.modify_index = from.getModifyIndex();
+  to.estimated_start_ms = from.getEstimatedStartMs();
   return to;
 }
 
@@ -170,6 +171,13 @@ xce_queue_t queue_of(wire::Queue::Reader from, Arena* arena) {
   to.pending = from.getPending();
   to.running = from.getRunning();
   to.modify_index = from.getModifyIndex();
+  to.nallowed_users = from.getAllowedUsers().size();
+  to.allowed_users = texts_of(from.getAllowedUsers(), arena);
+  to.nallowed_groups = from.getAllowedGroups().size();
+  to.allowed_groups = texts_of(from.getAllowedGroups(), arena);
+  to.max_pending_per_user = from.getMaxPendingPerUser();
+  to.max_cpus_per_user = from.getMaxCpusPerUser();
+  to.preemptible = from.getPreemptible();
   return to;
 }
 

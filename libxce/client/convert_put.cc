@@ -126,6 +126,15 @@ void put_queue(const xce_queue_t& from, wire::Queue::Builder to) {
   to.setOpen(from.open);
   to.setActive(from.active);
   to.setIsDefault(from.is_default);
+  if (from.nallowed_users > 0)
+    put_texts(from.allowed_users, from.nallowed_users,
+              to.initAllowedUsers(static_cast<unsigned>(from.nallowed_users)));
+  if (from.nallowed_groups > 0)
+    put_texts(from.allowed_groups, from.nallowed_groups,
+              to.initAllowedGroups(static_cast<unsigned>(from.nallowed_groups)));
+  to.setMaxPendingPerUser(from.max_pending_per_user);
+  to.setMaxCpusPerUser(from.max_cpus_per_user);
+  to.setPreemptible(from.preemptible);
 }
 
 void put_alloc(const xce_alloc_t& from, wire::Alloc::Builder to) {

@@ -217,6 +217,15 @@ std::vector<Op> writes() {
          q.name = "q";
          return xcecli_queuectrl(c, XCE_QUEUE_CREATE, &q);
        }},
+      {"queuemodify", Kind::kWrite,
+       [](xcecli_ctx_t c) {
+         const char* users[] = {"ann"};
+         xce_queue_t q = {};
+         q.name = "q";
+         q.allowed_users = users;
+         q.nallowed_users = 1;
+         return xcecli_queuemodify(c, &q, XCE_QUEUE_ALLOWED_USERS);
+       }},
       {"hostctrl", Kind::kWrite,
        [](xcecli_ctx_t c) { return xcecli_hostctrl(c, XCE_HOST_DRAIN, "h", "r"); }},
       {"update_resvals", Kind::kWrite,
@@ -238,9 +247,14 @@ std::vector<Op> writes() {
          const int rc = xcecli_jobdispatch(c, 1, &d, 1, &fate);
          return expect(rc == 0 && fate == 0, rc);
        }},
+      {"jobevict", Kind::kWrite,
+       [](xcecli_ctx_t c) {
+         const xce_eviction_t e = {42, 1, "why"};
+         return xcecli_jobevict(c, 1, &e, 1);
+       }},
       {"set_pend_reason", Kind::kWrite,
        [](xcecli_ctx_t c) {
-         const xce_pend_reason_t r = {42, "why"};
+         const xce_pend_reason_t r = {42, "why", false};
          return xcecli_set_pend_reason(c, 1, &r, 1);
        }},
       {"schedadmin", Kind::kWrite,
@@ -262,6 +276,11 @@ std::vector<Op> fire_and_forget() {
       {"notify_jobfail", ff, [](xcecli_ctx_t c) { return report(c, xcecli_notify_jobfail); }},
       {"notify_jobstop", ff, [](xcecli_ctx_t c) { return report(c, xcecli_notify_jobstop); }},
       {"notify_jobchkpt", ff, [](xcecli_ctx_t c) { return report(c, xcecli_notify_jobchkpt); }},
+      {"estimates", ff,
+       [](xcecli_ctx_t c) {
+         const xce_estimate_t e = {42, 7};
+         return xcecli_estimates(c, 1, &e, 1);
+       }},
       {"heartbeat", ff, xcecli_heartbeat},
       {"wakeup", ff, xcecli_wakeup},
       {"nop", ff, xcecli_nop},

@@ -147,6 +147,19 @@ int xcecli_queuectrl(xcecli_ctx_t ctx, xce_queue_action_t action, const xce_queu
       accept_affected);
 }
 
+int xcecli_queuemodify(xcecli_ctx_t ctx, const xce_queue_t* queue, uint32_t mask) {
+  if (queue == nullptr || mask == 0) return -EINVAL;
+  return write(
+      ctx,
+      [&](Op op) {
+        auto to = op.initQueueCtrl();
+        to.setAction(xce::wire::QueueAction::UPDATE);
+        put_queue(*queue, to.initQueue());
+        to.setMask(mask);
+      },
+      accept_affected);
+}
+
 int xcecli_hostctrl(xcecli_ctx_t ctx, xce_host_action_t action, const char* host,
                     const char* reason) {
   if (host == nullptr) return -EINVAL;
@@ -205,6 +218,21 @@ int xcecli_jobdispatch(xcecli_ctx_t ctx, uint64_t epoch, const xce_dispatch_t* i
       });
 }
 
+int xcecli_jobevict(xcecli_ctx_t ctx, uint64_t epoch, const xce_eviction_t* items, size_t n) {
+  if (items == nullptr || n == 0) return -EINVAL;
+  return write(ctx, [&](Op op) {
+    auto to = op.initJobDispatch();
+    to.setEpoch(epoch);
+    auto list = to.initEvictions(static_cast<unsigned>(n));
+    for (size_t i = 0; i < n; ++i) {
+      auto item = list[static_cast<unsigned>(i)];
+      item.setJobId(items[i].job_id);
+      item.setAttempt(items[i].attempt);
+      item.setReason(or_empty(items[i].reason));
+    }
+  });
+}
+
 int xcecli_set_pend_reason(xcecli_ctx_t ctx, uint64_t epoch, const xce_pend_reason_t* items,
                            size_t n) {
   if (items == nullptr || n == 0) return -EINVAL;
@@ -215,6 +243,7 @@ int xcecli_set_pend_reason(xcecli_ctx_t ctx, uint64_t epoch, const xce_pend_reas
     for (size_t i = 0; i < n; ++i) {
       list[static_cast<unsigned>(i)].setJobId(items[i].job_id);
       list[static_cast<unsigned>(i)].setReason(or_empty(items[i].reason));
+      list[static_cast<unsigned>(i)].setHopeless(items[i].hopeless);
     }
   });
 }
@@ -282,6 +311,19 @@ int xcecli_joblog_answer(xcecli_ctx_t ctx, const xce_log_chunk_t* chunk) {
     to.setOffset(chunk->offset);
     to.setEof(chunk->eof);
     to.setMessage(or_empty(chunk->message));
+  });
+}
+
+int xcecli_estimates(xcecli_ctx_t ctx, uint64_t epoch, const xce_estimate_t* items, size_t n) {
+  if (items == nullptr || n == 0) return -EINVAL;
+  return fire_and_forget(ctx, [&](Op op) {
+    auto to = op.initEstimates();
+    to.setEpoch(epoch);
+    auto list = to.initItems(static_cast<unsigned>(n));
+    for (size_t i = 0; i < n; ++i) {
+      list[static_cast<unsigned>(i)].setJobId(items[i].job_id);
+      list[static_cast<unsigned>(i)].setStartMs(items[i].start_ms);
+    }
   });
 }
 

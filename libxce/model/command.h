@@ -17,7 +17,8 @@ struct Identity {  // established by the connection, never by the request
   Role role = Role::kNone;
   std::string user;  // of role kUser, and of whom the apiserver acts for
   uint32_t uid = 0, gid = 0;
-  std::string name;  // host name of a worker, name of a daemon
+  std::string name;                 // host name of a worker, name of a daemon
+  std::vector<std::string> groups;  // of the user, where a queue's access depends on them
 };
 
 struct JobFilter {
@@ -50,6 +51,7 @@ struct JobControl {
 struct QueueControl {
   QueueAction action = QueueAction::kCreate;
   Queue queue;
+  uint32_t mask = 0;  // of kUpdate: see client.capnp; 0: everything
 };
 struct HostControl {
   HostAction action = HostAction::kDrain;
@@ -60,13 +62,20 @@ struct Dispatch {
   uint32_t attempt = 0;  // the job's attempt + 1, or the same again
   std::vector<Alloc> allocs;
 };
+struct Eviction {
+  JobId job = 0;
+  uint32_t attempt = 0;
+  std::string reason;
+};
 struct Dispatches {
   uint64_t epoch = 0;
   std::vector<Dispatch> items;
+  std::vector<Eviction> evictions;  // before the items
 };
 struct PendReason {
   JobId job = 0;
   std::string reason;
+  bool hopeless = false;  // the job is ended for this reason
 };
 struct PendReasons {
   uint64_t epoch = 0;

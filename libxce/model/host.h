@@ -44,6 +44,9 @@ struct Queue {
   bool open = true, active = true, is_default = false;
   uint32_t pending = 0, running = 0;
   Index modify_index = 0;
+  std::vector<std::string> allowed_users, allowed_groups;  // both empty: everybody
+  uint32_t max_pending_per_user = 0, max_cpus_per_user = 0;
+  bool preemptible = false;  // its running jobs give way to queues of higher priority
 };
 
 struct User {

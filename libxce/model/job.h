@@ -86,6 +86,7 @@ struct Job {
   Usage usage;
   std::string stdout_file, stderr_file;  // as opened by the worker
   Index modify_index = 0;
+  int64_t estimated_start_ms = 0;  // in answers only: the state does not hold it
 };
 
 }  // namespace xce

@@ -72,6 +72,7 @@ struct Op {
     hostLost @31 :Text;              # a host unheard of for its grace time
     jobLogData @32 :LogChunk;        # a worker's answer to a pushed LogQuery
     backupRead @33 :BackupRead;      # the next piece of what `backup` has begun; connection-bound, not a write
+    estimates @34 :Estimates;        # fire and forget, of the active scheduler: when jobs may start
   }
 }
 
@@ -194,6 +195,7 @@ struct Job {
   killSignal @18 :UInt32;
   stdoutFile @19 :Text;      # as opened by the worker
   stderrFile @20 :Text;
+  estimatedStartMs @21 :Int64;  # of a pending job, by the scheduler's newest plan; 0: unknown. Not replicated: the primary adds it
 }
 
 enum HostState { up @0; drained @1; unreachable @2; gone @3; }
@@ -226,6 +228,11 @@ struct Queue {
   maxRunningPerUser @9 :UInt32;
   isDefault @10 :Bool;
   maxRunning @11 :UInt32;
+  allowedUsers @12 :List(Text);     # with allowedGroups: who may submit to it; both empty: everybody
+  allowedGroups @13 :List(Text);
+  maxPendingPerUser @14 :UInt32;    # waiting jobs; more submissions are refused; 0: any
+  maxCpusPerUser @15 :UInt32;       # that a user's running jobs of this queue hold; 0: any
+  preemptible @16 :Bool;            # its running jobs may be requeued for jobs of queues of higher priority
 }
 
 struct User { name @0 :Text; pending @1 :UInt32; running @2 :UInt32; finished @3 :UInt64; cpuMs @4 :UInt64; }
@@ -241,7 +248,13 @@ struct JobCtrl {
 }
 
 enum QueueAction { create @0; update @1; remove @2; open @3; close @4; start @5; stop @6; }
-struct QueueCtrl { action @0 :QueueAction; queue @1 :Queue; }
+struct QueueCtrl {
+  action @0 :QueueAction;
+  queue @1 :Queue;
+  mask @2 :UInt32;   # of update, what to change: 1 priority, 2 defaultTimeS, 4 maxTimeS, 8 maxRunning, 16 maxRunningPerUser,
+                     # 32 isDefault, 64 allowedUsers, 128 allowedGroups, 256 maxPendingPerUser, 512 maxCpusPerUser,
+                     # 1024 preemptible; 0: all of them
+}
 
 enum HostAction {
   drain @0; resume @1; remove @2;
@@ -253,9 +266,13 @@ struct HostCtrl { action @0 :HostAction; name @1 :Text; reason @2 :Text; }
 struct RunTask { jobId @0 :UInt64; args @1 :List(Text); }
 
 struct Dispatch { jobId @0 :UInt64; attempt @1 :UInt32; allocs @2 :List(Alloc); }
-struct Dispatches { epoch @0 :UInt64; items @1 :List(Dispatch); }
-struct PendReason { jobId @0 :UInt64; reason @1 :Text; }
+struct Eviction { jobId @0 :UInt64; attempt @1 :UInt32; reason @2 :Text; }   # a running job is stopped and waits again
+struct Dispatches { epoch @0 :UInt64; items @1 :List(Dispatch); evictions @2 :List(Eviction); }
+# hopeless: a dependency can never be met, so the job is ended (KILLED) with that reason.
+struct PendReason { jobId @0 :UInt64; reason @1 :Text; hopeless @2 :Bool; }
 struct PendReasons { epoch @0 :UInt64; items @1 :List(PendReason); }
+struct Estimate { jobId @0 :UInt64; startMs @1 :Int64; }   # 0: no longer known
+struct Estimates { epoch @0 :UInt64; items @1 :List(Estimate); }
 
 enum MemberAction { add @0; remove @1; replace @2; transfer @3; }
 struct MemberCtrl { action @0 :MemberAction; nodeId @1 :UInt64; host @2 :Text; port @3 :UInt16; }

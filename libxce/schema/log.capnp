@@ -23,4 +23,5 @@ struct Command {
   resent @9 :Bool;
   op @10 :Client.Op;
   opHash @11 :UInt64;
+  groups @12 :List(Text);    # of the user, where a queue's access depends on them; looked up by the primary
 }

@@ -156,6 +156,7 @@ struct OpWriter {
     auto b = to.initQueueCtrl();
     b.setAction(static_cast<QueueAction>(control.action));
     write_queue(control.queue, b.initQueue());
+    b.setMask(control.mask);
   }
   void operator()(const xce::HostControl& control) {
     auto b = to.initHostCtrl();
@@ -173,6 +174,13 @@ struct OpWriter {
       items[i].setAttempt(d.attempt);
       write_allocs(d.allocs, items[i].initAllocs(d.allocs.size()));
     }
+    if (dispatches.evictions.empty()) return;
+    auto evictions = b.initEvictions(dispatches.evictions.size());
+    for (size_t i = 0; i < dispatches.evictions.size(); ++i) {
+      evictions[i].setJobId(dispatches.evictions[i].job);
+      evictions[i].setAttempt(dispatches.evictions[i].attempt);
+      evictions[i].setReason(dispatches.evictions[i].reason);
+    }
   }
   void operator()(const xce::PendReasons& reasons) {
     auto b = to.initSetPendReason();
@@ -181,6 +189,7 @@ struct OpWriter {
     for (size_t i = 0; i < reasons.items.size(); ++i) {
       items[i].setJobId(reasons.items[i].job);
       items[i].setReason(reasons.items[i].reason);
+      items[i].setHopeless(reasons.items[i].hopeless);
     }
   }
   void operator()(const xce::Notify& notify) {
@@ -207,6 +216,9 @@ xce::Dispatches read_dispatches(Dispatches::Reader from) {
     if (hosts > 2 * kMaxItems) throw CodecError("too many hosts in one set of dispatches");
     to.items.push_back({d.getJobId(), d.getAttempt(), read_allocs(d.getAllocs())});
   }
+  bounded(from.getEvictions(), kMaxItems, "evictions");
+  for (auto e : from.getEvictions())
+    to.evictions.push_back({e.getJobId(), e.getAttempt(), text(e.getReason())});
   return to;
 }
 
@@ -214,7 +226,8 @@ xce::PendReasons read_reasons(PendReasons::Reader from) {
   xce::PendReasons to;
   to.epoch = from.getEpoch();
   bounded(from.getItems(), kMaxItems, "reasons");
-  for (auto r : from.getItems()) to.items.push_back({r.getJobId(), text(r.getReason())});
+  for (auto r : from.getItems())
+    to.items.push_back({r.getJobId(), text(r.getReason()), r.getHopeless()});
   return to;
 }
 
@@ -353,6 +366,7 @@ void write_job(const xce::Job& from, Detail detail, Job::Builder to) {
   to.setStdoutFile(from.stdout_file);
   to.setStderrFile(from.stderr_file);
   to.setModifyIndex(from.modify_index);
+  to.setEstimatedStartMs(from.estimated_start_ms);
 }
 
 xce::Job read_job(Job::Reader from) {
@@ -378,6 +392,7 @@ xce::Job read_job(Job::Reader from) {
   to.stdout_file = text(from.getStdoutFile());
   to.stderr_file = text(from.getStderrFile());
   to.modify_index = from.getModifyIndex();
+  to.estimated_start_ms = from.getEstimatedStartMs();
   return to;
 }
 
@@ -454,6 +469,13 @@ void write_queue(const xce::Queue& from, Queue::Builder to) {
   to.setPending(from.pending);
   to.setRunning(from.running);
   to.setModifyIndex(from.modify_index);
+  if (!from.allowed_users.empty())
+    write_texts(from.allowed_users, to.initAllowedUsers(from.allowed_users.size()));
+  if (!from.allowed_groups.empty())
+    write_texts(from.allowed_groups, to.initAllowedGroups(from.allowed_groups.size()));
+  to.setMaxPendingPerUser(from.max_pending_per_user);
+  to.setMaxCpusPerUser(from.max_cpus_per_user);
+  to.setPreemptible(from.preemptible);
 }
 
 xce::Queue read_queue(Queue::Reader from) {
@@ -470,6 +492,11 @@ xce::Queue read_queue(Queue::Reader from) {
   to.pending = from.getPending();
   to.running = from.getRunning();
   to.modify_index = from.getModifyIndex();
+  to.allowed_users = read_texts(from.getAllowedUsers(), "users");
+  to.allowed_groups = read_texts(from.getAllowedGroups(), "groups");
+  to.max_pending_per_user = from.getMaxPendingPerUser();
+  to.max_cpus_per_user = from.getMaxCpusPerUser();
+  to.preemptible = from.getPreemptible();
   return to;
 }
 
@@ -543,7 +570,7 @@ xce::Op read_op(Op::Reader from) {
     case Op::QUEUE_CTRL:
       return QueueControl{
           checked_enum<xce::QueueAction>(from.getQueueCtrl().getAction(), 7, "queue action"),
-          read_queue(from.getQueueCtrl().getQueue())};
+          read_queue(from.getQueueCtrl().getQueue()), from.getQueueCtrl().getMask()};
     case Op::HOST_CTRL:
       return HostControl{
           checked_enum<xce::HostAction>(from.getHostCtrl().getAction(), 5, "host action"),
@@ -578,6 +605,8 @@ std::string encode_entry(const xce::Entry& entry) {
     to.setUser(from.who.user);
     to.setUid(from.who.uid);
     to.setName(from.who.name);
+    if (!from.who.groups.empty())
+      write_texts(from.who.groups, to.initGroups(from.who.groups.size()));
     write_op(from.op, to.initOp());
   }
   return flatten(message);
@@ -604,8 +633,12 @@ xce::Entry decode_entry(std::string_view bytes) {
       to.birth = from.getBirth();
       to.op_hash = from.getOpHash();
       to.resent = from.getResent();
-      to.who = {checked_enum<xce::Role>(from.getRole(), 6, "role"), text(from.getUser()),
-                from.getUid(), 0, text(from.getName())};
+      to.who = {checked_enum<xce::Role>(from.getRole(), 6, "role"),
+                text(from.getUser()),
+                from.getUid(),
+                0,
+                text(from.getName()),
+                read_texts(from.getGroups(), "groups")};
       to.op = read_op(from.getOp());
       entry.commands.push_back(std::move(to));
     }

@@ -1,7 +1,7 @@
 // What the scheduler asks of the controllers, as an interface: libxce in production, a recording
 // fake in tests.
 //
-// Threads: publisher thread for the calls; events may arrive on any thread.
+// Threads: publisher thread for the calls but estimates(); events may arrive on any thread.
 // Results: 0, or a negative status as libxce returns it.
 #ifndef XCE_SCHEDULER_PIPELINE_CONTROLLER_PORT_H_
 #define XCE_SCHEDULER_PIPELINE_CONTROLLER_PORT_H_
@@ -15,6 +15,7 @@
 #include "libxce/model/command.h"
 #include "libxce/model/host.h"
 #include "libxce/model/job.h"
+#include "scheduler/policy/estimate.h"
 
 namespace xce::sched {
 
@@ -56,6 +57,8 @@ class ControllerPort {
   // item_status: 0 or a positive E_XCE_ value an item.
   virtual int dispatch(uint64_t epoch, const std::vector<Dispatch>& items,
                        std::vector<int>* item_status) = 0;
+  // Running jobs that are to wait again.
+  virtual int evict(uint64_t epoch, const std::vector<Eviction>& items) = 0;
   virtual int pend_reasons(uint64_t epoch, const std::vector<PendReason>& items) = 0;
   // One page; next_after is 0 after the last.
   virtual int jobs(const JobFilter& filter, std::vector<Job>* rows, JobId* next_after) = 0;
@@ -65,6 +68,9 @@ class ControllerPort {
   virtual int queues(std::vector<Queue>* out) = 0;
   // Name of the active scheduler; "" when there is none.
   virtual int active_scheduler(std::string* name) = 0;
+  // When jobs may start. Returns at once, and may be lost. The one call that is made by another
+  // thread: the estimator's.
+  virtual void estimates(uint64_t epoch, const std::vector<StartEstimate>& items) = 0;
   // Asks the library to repair a connection that is known to be dead. Returns at once.
   virtual void heartbeat() = 0;
   // Rises with every connection made.

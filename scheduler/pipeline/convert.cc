@@ -88,6 +88,8 @@ Queue queue_from(const xce_queue_t& from) {
   queue.open = from.open;
   queue.active = from.active;
   queue.is_default = from.is_default;
+  queue.max_cpus_per_user = from.max_cpus_per_user;
+  queue.preemptible = from.preemptible;
   queue.modify_index = from.modify_index;
   return queue;
 }

@@ -1,4 +1,4 @@
-// What the allocator hands to the publisher: one command's worth of starts, or of reasons.
+// What the allocator hands to the publisher: one command's worth of starts, evictions or reasons.
 #ifndef XCE_SCHEDULER_PIPELINE_DECISION_H_
 #define XCE_SCHEDULER_PIPELINE_DECISION_H_
 
@@ -14,7 +14,8 @@ namespace xce::sched {
 struct Decision {
   uint64_t epoch = 0;
   std::vector<Dispatch> dispatches;  // already started in the view
-  std::vector<PendReason> reasons;   // when dispatches is empty
+  std::vector<Eviction> evictions;   // already noted in the view; when dispatches is empty
+  std::vector<PendReason> reasons;   // when both are
 };
 
 // One round of scheduling, handed from the picker to the allocator.

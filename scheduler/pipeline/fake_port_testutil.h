@@ -80,6 +80,12 @@ class FakePort : public ControllerPort {
     Lock lock(mutex_);
     refuse_[id] = status;
   }
+  // So many publishes get through a closed gate.
+  void let_pass(int n) {
+    Lock lock(mutex_);
+    passes_ += n;
+    changed_.notify_all();
+  }
   // Publishes wait until opened.
   void set_gate(bool open) {
     Lock lock(mutex_);
@@ -108,6 +114,19 @@ class FakePort : public ControllerPort {
   std::map<JobId, std::string> reasons() {
     Lock lock(mutex_);
     return reasons_;
+  }
+  std::map<JobId, int64_t> estimated() {
+    Lock lock(mutex_);
+    return estimates_;
+  }
+  int estimate_messages() {
+    Lock lock(mutex_);
+    return estimate_messages_;
+  }
+  void add_queue(Queue queue) {
+    Lock lock(mutex_);
+    queue.modify_index = ++revision_;
+    queues_.push_back(queue);
   }
   int joins() {
     Lock lock(mutex_);
@@ -165,13 +184,40 @@ class FakePort : public ControllerPort {
     }
     return 0;
   }
+  int evict(uint64_t epoch, const std::vector<Eviction>& items) override {
+    Call call;
+    call.epoch = epoch;
+    for (const Eviction& item : items) call.jobs.push_back(item.job);
+    const int result = next(call);
+    if (result < 0) return result;
+    for (const Eviction& item : items) {  // stopped at once
+      Job job = get(item.job);
+      job.state = JobState::kPending;
+      job.allocs.clear();
+      change(job);
+    }
+    return 0;
+  }
+  void estimates(uint64_t, const std::vector<StartEstimate>& items) override {
+    Lock lock(mutex_);
+    ++estimate_messages_;
+    for (const StartEstimate& item : items) estimates_[item.job] = item.start_ms;
+  }
   int pend_reasons(uint64_t epoch, const std::vector<PendReason>& items) override {
     Call call;
     call.epoch = epoch;
     const int result = next(call);
     if (result < 0) return result;
     Lock lock(mutex_);
-    for (const PendReason& item : items) reasons_[item.job] = item.reason;
+    std::vector<Job> ended;
+    for (const PendReason& item : items) {
+      reasons_[item.job] = item.reason;
+      if (!item.hopeless) continue;
+      ended.push_back(jobs_[item.job]);
+      ended.back().state = JobState::kKilled;
+    }
+    lock.unlock();
+    for (const Job& job : ended) change(job);
     return 0;
   }
   int jobs(const JobFilter& filter, std::vector<Job>* rows, JobId* next_after) override {
@@ -199,7 +245,9 @@ class FakePort : public ControllerPort {
     *next_after = 0;
     for (const Job& job : old_) {
       const bool asked = std::count(filter.ids.begin(), filter.ids.end(), job.id) > 0;
-      if (asked || (filter.array_id != 0 && filter.array_id == job.array_id)) rows->push_back(job);
+      const bool all = filter.ids.empty() && filter.array_id == 0;
+      if (asked || all || (filter.array_id != 0 && filter.array_id == job.array_id))
+        rows->push_back(job);
     }
     return 0;
   }
@@ -208,7 +256,11 @@ class FakePort : public ControllerPort {
     for (const auto& [name, host] : hosts_) out->push_back(host);
     return 0;
   }
-  int queues(std::vector<Queue>*) override { return 0; }
+  int queues(std::vector<Queue>* out) override {
+    Lock lock(mutex_);
+    *out = queues_;
+    return 0;
+  }
   int active_scheduler(std::string* name) override {
     Lock lock(mutex_);
     *name = active;
@@ -224,9 +276,12 @@ class FakePort : public ControllerPort {
   int next(Call call) {
     Lock lock(mutex_);
     ++at_gate_;
-    changed_.wait(lock, [this] { return open_ || always_ != 0; });
+    changed_.wait(lock, [this] { return open_ || always_ != 0 || passes_ > 0; });
     --at_gate_;
-    call.result = always_;
+    if (!open_ && passes_ > 0)
+      --passes_;
+    else
+      call.result = always_;
     if (call.result == 0 && !results_.empty()) {
       call.result = results_.front();
       results_.pop_front();
@@ -242,12 +297,15 @@ class FakePort : public ControllerPort {
   std::vector<Job> old_;
   std::map<JobId, int> refuse_;
   std::map<JobId, std::string> reasons_;
+  std::map<JobId, int64_t> estimates_;
+  std::vector<Queue> queues_;
   std::deque<int> results_;
   std::vector<Call> calls_;
   std::vector<JobId> dispatched_;
   Index revision_ = 1;
   std::atomic<uint64_t> generation_{1};
-  int always_ = 0, joins_ = 0, join_failures_ = 0, states_taken_ = 0, at_gate_ = 0;
+  int always_ = 0, joins_ = 0, join_failures_ = 0, states_taken_ = 0, at_gate_ = 0, passes_ = 0;
+  int estimate_messages_ = 0;
   bool open_ = true;
 };
 

@@ -20,7 +20,9 @@ void Membership::scheduler_is(uint64_t epoch, const std::string& name) {
   Lock lock(mutex_);
   newest_epoch_ = std::max(newest_epoch_, epoch);
   if (newest_epoch_ > epoch_) active_ = false;
-  if (name.empty() && epoch >= epoch_) join_wanted_ = state_wanted_ = ++requests_;
+  // That nobody is may be old news, or about us, who were only slow: we go on then.
+  if (name.empty() && epoch >= newest_epoch_ && !active_)
+    join_wanted_ = state_wanted_ = ++requests_;
 }
 
 bool Membership::needs_join() const {

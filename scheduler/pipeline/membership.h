@@ -22,7 +22,7 @@ class Membership {
   void want_join();
   void want_state();
   // Who the active scheduler is. A newer epoch than ours: another one has taken over, and we stand
-  // by. Name "": nobody is.
+  // by. Name "": nobody is, and one that stands by takes over.
   void scheduler_is(uint64_t epoch, const std::string& name);
 
   // ---- the publisher's side

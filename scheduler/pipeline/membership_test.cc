@@ -27,5 +27,22 @@ TEST(Membership, TheStateIsTakenAfterEveryJoin) {
   EXPECT_EQ(membership.deciding_epoch(), 1u);
 }
 
+// One that was stopped for a while hears first that nobody is active, which was said of itself,
+// then who took over: it stands by, and does not fight for the place.
+TEST(Membership, WhatWasSaidOfItselfMakesNobodyJoinAgain) {
+  Membership membership;
+  membership.joined(membership.begin(), JoinAnswer{1, 4, true});
+  membership.state_taken(membership.begin());
+  membership.scheduler_is(4, "");
+  EXPECT_FALSE(membership.needs_join());
+  EXPECT_TRUE(membership.active());
+  membership.scheduler_is(5, "other");
+  EXPECT_FALSE(membership.active());
+  membership.scheduler_is(4, "");  // old news
+  EXPECT_FALSE(membership.needs_join());
+  membership.scheduler_is(5, "");
+  EXPECT_TRUE(membership.needs_join());
+}
+
 }  // namespace
 }  // namespace xce::sched

@@ -31,7 +31,8 @@ Pipeline::Pipeline(ControllerPort* port, const PipelineOptions& options, Publish
       decisions_(options.decisions_capacity),
       publisher_(
           port, &membership_, &shared_, &decisions_, options.publisher, now_ms,
-          [this] { replan(); }, log) {
+          [this] { replan(); }, log),
+      estimator_(port, &membership_, &shared_, options.estimator, now_ms, log) {
   shared_.view.set_fair_share(options_.fair_share_half_life_ms);
 }
 
@@ -40,14 +41,17 @@ Pipeline::~Pipeline() { stop(); }
 void Pipeline::run() {
   std::thread picker([this] { pick(); });
   std::thread allocator([this] { allocate(); });
+  std::thread estimator([this] { estimator_.run(); });
   publisher_.run();
   stop();
   picker.join();
   allocator.join();
+  estimator.join();
 }
 
 void Pipeline::stop() {
   publisher_.stop();
+  estimator_.stop();
   {
     std::lock_guard<std::mutex> lock(mutex_);
     stop_ = true;
@@ -61,8 +65,9 @@ std::string Pipeline::stats() const {
   const PublisherStats& s = publisher_.stats();
   return absl::StrCat(rounds_picked_.load(), " rounds, ", s.published.load(),
                       " decisions published (", s.dispatched.load(), " starts, ", s.reasons.load(),
-                      " reasons), ", s.refused.load(), " starts refused, ", s.retries.load(),
-                      " extended retries, ", s.joins.load(), " joins");
+                      " reasons), ", s.refused.load(), " starts refused, ", s.evicted.load(),
+                      " evictions, ", s.retries.load(), " extended retries, ", s.joins.load(),
+                      " joins");
 }
 
 // ---- what is pushed
@@ -163,22 +168,24 @@ void Pipeline::allocate() {
     }
     const std::optional<uint64_t> epoch = membership_.deciding_epoch();
     if (!epoch) continue;
-    Decision starts, reasons;
-    starts.epoch = reasons.epoch = *epoch;
+    Decision starts, evictions, reasons;
+    starts.epoch = evictions.epoch = reasons.epoch = *epoch;
     {
       std::lock_guard<std::mutex> lock(shared_.mutex);
-      decide(&starts, &reasons);
+      decide(&starts, &evictions, &reasons);
     }
     if (!starts.dispatches.empty() && !decisions_.put(std::move(starts))) return;
+    if (!evictions.evictions.empty() && !decisions_.put(std::move(evictions))) return;
     if (!reasons.reasons.empty() && !decisions_.put(std::move(reasons))) return;
   }
 }
 
 // Called with the view locked.
-void Pipeline::decide(Decision* starts, Decision* reasons) {
+void Pipeline::decide(Decision* starts, Decision* evictions, Decision* reasons) {
   const int64_t now = now_ms_();
   RoundResult result = run_round(&shared_.view, now, options_.round);
   starts->dispatches = std::move(result.dispatches);
+  evictions->evictions = std::move(result.evictions);
   reasons_due_ = shared_.view.waiting() > 0;
   if (result.more) return replan();
   if (!starts->dispatches.empty()) quiet_since_ms_ = now;

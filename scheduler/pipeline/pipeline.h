@@ -1,9 +1,11 @@
 // The scheduler's pipeline: picker -> jbuf(1) -> allocator -> decisions(5) -> publisher.
 //
 //   picker     takes pushed events into the view and, when anything changed, asks for a round.
-//   Wakes by events, and slowly by itself. allocator  runs the policy over the view: what starts
-//   where becomes a decision of up to 256 jobs; reasons go when all is quiet. publisher  publishes
-//   decisions in order (publisher.h). Runs on the thread that calls run().
+//              Wakes by events, and slowly by itself.
+//   allocator  runs the policy over the view: what starts where becomes a decision of up to 256
+//              jobs; reasons go when all is quiet.
+//   publisher  publishes decisions in order (publisher.h). Runs on the thread that calls run().
+// Beside them the estimator (estimator.h) tells when waiting jobs may start.
 //
 // During an outage the publisher retries one decision while at most five more wait and the
 // allocator and the picker hold one each; then all stall, and go on when the cluster is back:
@@ -21,6 +23,7 @@
 
 #include "scheduler/pipeline/controller_port.h"
 #include "scheduler/pipeline/decision.h"
+#include "scheduler/pipeline/estimator.h"
 #include "scheduler/pipeline/fifo.h"
 #include "scheduler/pipeline/membership.h"
 #include "scheduler/pipeline/publisher.h"
@@ -40,6 +43,7 @@ struct PipelineOptions {
   RoundLimits round;
   ReasonLimits reasons;
   PublisherOptions publisher;
+  EstimatorOptions estimator;
 };
 
 class Pipeline : public PushSink {
@@ -69,7 +73,7 @@ class Pipeline : public PushSink {
  private:
   void pick();
   void allocate();
-  void decide(Decision* starts, Decision* reasons);
+  void decide(Decision* starts, Decision* evictions, Decision* reasons);
   void apply(const std::vector<ViewEvent>& events);
   void replan();
   void watch_the_active_one();
@@ -82,6 +86,7 @@ class Pipeline : public PushSink {
   Fifo<RoundRequest> jbuf_;
   Fifo<Decision> decisions_;
   Publisher publisher_;
+  Estimator estimator_;
 
   JobId overdue_job_ = 0;  // picker's: what the active scheduler should have started
   int64_t overdue_since_ms_ = 0;

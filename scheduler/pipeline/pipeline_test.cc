@@ -162,50 +162,74 @@ TEST_F(PipelineTest, StopMidRetryIsBoundedHoweverManyAreQueued) {
   EXPECT_EQ(port.calls().size(), 1u);
 }
 
-// A3.2: with nothing queued when the outage starts (Q = 1 being the one in flight), picker and
-// allocator go on for a bounded while: one decision in flight, five queued, one held by the
-// allocator, one round in jbuf, one held by the picker.
-TEST_F(PipelineTest, BackpressureFromAnEmptyQueue) {
+// A3.2, as the spec derives it: with Q decisions queued when the publisher takes one that cannot be
+// published, 6 - Q more are queued behind it before the allocator stalls, with one more in its
+// hand, so that 7 - Q jobs are decided on after the outage began; then everything stalls, and
+// nothing of it is lost.
+class Backpressure : public PipelineTest, public testing::WithParamInterface<size_t> {};
+
+TEST_P(Backpressure, IsBoundedByWhatWasQueuedAndLosesNothing) {
+  const size_t queued = GetParam();
   options.round.max_dispatches = 1;
   options.tick_ms = 2;  // even a picker that never rests is held up
+  options.reasons_every_ms = 1'000'000;
   port.add_host("h1", 100);
   port.set_gate(false);
   start();
-  for (JobId id = 1; id <= 50; ++id) port.submit(id);
+  for (JobId id = 1; id <= queued + 1; ++id) port.submit(id);  // one under way, Q behind it
   ASSERT_TRUE(
-      until([&] { return port.waiting_at_gate() == 1 && pipeline->decisions_queued() == 5; }));
+      until([&] { return port.waiting_at_gate() == 1 && pipeline->decisions_queued() == queued; }));
+  port.let_pass(1);
+  ASSERT_TRUE(until(
+      [&] { return port.waiting_at_gate() == 1 && pipeline->decisions_queued() == queued - 1; }));
+  EXPECT_EQ(port.dispatched().size(), 1u);
+  // The outage: the second decision is under way and gets no answer.
+  const size_t decided = queued + 1;
+  for (JobId id = decided + 1; id <= 50; ++id) port.submit(id);
+  ASSERT_TRUE(until([&] { return pipeline->decisions_queued() == 5; }));
   const uint64_t rounds = settled([&] { return pipeline->rounds_picked(); });
   EXPECT_EQ(settled([&] { return pipeline->rounds_picked(); }), rounds);
   {
     std::lock_guard<std::mutex> lock(pipeline->shared_view()->mutex);
-    EXPECT_EQ(pipeline->shared_view()->view.waiting(), 50u - 7u);
+    EXPECT_EQ(50u - pipeline->shared_view()->view.waiting() - decided, 7 - queued);
   }
+  EXPECT_EQ(5 - (queued - 1), 6 - queued);  // that were queued
+  port.always_fail(-E_XCE_NOT_READY);
+  ASSERT_TRUE(until([&] { return port.calls().size() > 3; }));
+  EXPECT_EQ(pipeline->decisions_queued(), 5u);
+  EXPECT_EQ(pipeline->rounds_picked(), rounds);
+  port.always_fail(0);
   port.set_gate(true);
   ASSERT_TRUE(until([&] { return port.dispatched().size() == 50; }));
   const auto order = port.dispatched();
   EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
 }
 
-// With the queue full (Q = 5) when the outage starts there is room for no further decision but
-// those already held.
-TEST_F(PipelineTest, BackpressureFromAFullQueue) {
-  options.round.max_dispatches = 1;
-  options.tick_ms = 2;
-  port.add_host("h1", 100);
-  for (JobId id = 1; id <= 50; ++id) port.submit(id);
-  port.set_gate(false);
+INSTANTIATE_TEST_SUITE_P(Queued, Backpressure, testing::Values(1, 2, 3, 4, 5));
+
+// A7: what the scheduler believes and what the controllers were told is the same after an outage.
+TEST_F(PipelineTest, AfterAnOutageItsViewIsThatOfTheControllers) {
+  options.round.max_dispatches = 2;
+  port.add_host("h1", 20);
+  for (JobId id = 1; id <= 20; ++id) port.submit(id);
+  port.refuse_next(3, E_XCE_STALE);
+  std::vector<int> outage(10, -E_XCE_NOT_READY);
+  outage.push_back(-E_XCE_OUTCOME_UNKNOWN);
+  port.fail_next(outage);
   start();
-  ASSERT_TRUE(
-      until([&] { return port.waiting_at_gate() == 1 && pipeline->decisions_queued() == 5; }));
-  const uint64_t rounds = settled([&] { return pipeline->rounds_picked(); });
-  port.always_fail(-E_XCE_NOT_READY);  // the outage
-  port.set_gate(true);
-  EXPECT_EQ(settled([&] { return pipeline->rounds_picked(); }), rounds);
-  EXPECT_EQ(pipeline->decisions_queued(), 5u);
-  port.always_fail(0);
-  ASSERT_TRUE(until([&] { return port.dispatched().size() == 50; }));
-  const auto order = port.dispatched();
-  EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
+  for (JobId id = 1; id <= 20; ++id) {
+    ASSERT_TRUE(until([&] { return port.get(id).attempt > 0; })) << id;
+    port.end(id);
+  }
+  ASSERT_TRUE(until([&] { return port.dispatched().size() == 20; }));
+  const View& view = pipeline->shared_view()->view;
+  ASSERT_TRUE(until([&] {  // what the controllers pushed is taken in
+    std::lock_guard<std::mutex> lock(pipeline->shared_view()->mutex);
+    return view.jobs() == 0;
+  }));
+  std::lock_guard<std::mutex> lock(pipeline->shared_view()->mutex);
+  EXPECT_EQ(view.hosts().hosts().at("h1").free.cpus, 20u);
+  EXPECT_TRUE(view.hosts().hosts().at("h1").holds.empty());
 }
 
 TEST_F(PipelineTest, ARefusedStartIsRolledBackAndPlannedAnew) {
@@ -353,6 +377,109 @@ TEST_F(PipelineTest, ADependencyOnAnArrayAsksForAllItsTasks) {
   ASSERT_TRUE(until([&] {
     return port.reasons()[40] == "dependency can never be met: a task of array 20 failed";
   }));
+}
+
+TEST_F(PipelineTest, AJobWhoseDependencyFailedIsEnded) {
+  port.add_host("h1", 4);
+  start();
+  port.submit(1);
+  ASSERT_TRUE(until([&] { return port.dispatched().size() == 1; }));
+  port.submit(2, 1, {{DependencyKind::kAfterOk, 1}});
+  port.submit(3, 1, {{DependencyKind::kAfterOk, 2}});
+  port.end(1, JobState::kFailed);
+  ASSERT_TRUE(until([&] { return port.get(3).state == JobState::kKilled; }));
+  EXPECT_EQ(port.get(2).state, JobState::kKilled);
+  EXPECT_EQ(port.reasons()[2], "dependency can never be met: job 1 failed");
+  EXPECT_EQ(port.reasons()[3], "dependency can never be met: job 2 was killed");
+}
+
+TEST_F(PipelineTest, OrWaitsWhereThatIsWanted) {
+  options.reasons.end_hopeless = false;
+  port.add_host("h1", 4);
+  start();
+  port.submit(1);
+  ASSERT_TRUE(until([&] { return port.dispatched().size() == 1; }));
+  port.submit(2, 1, {{DependencyKind::kAfterOk, 1}});
+  port.end(1, JobState::kFailed);
+  ASSERT_TRUE(
+      until([&] { return port.reasons()[2] == "dependency can never be met: job 1 failed"; }));
+  EXPECT_EQ(port.get(2).state, JobState::kPending);
+}
+
+TEST_F(PipelineTest, ALowQueueMakesRoomForAHighOne) {
+  port.add_host("h1", 1);
+  Queue low, high;
+  low.name = "default";
+  low.preemptible = true;
+  high.name = "high";
+  high.priority = 5;
+  port.add_queue(low);
+  port.add_queue(high);
+  start();
+  port.submit(1);
+  ASSERT_TRUE(until([&] { return port.dispatched().size() == 1; }));
+  Job job;
+  job.id = 2;
+  job.spec.user = "bob";
+  job.spec.queue = "high";
+  port.change(job);
+  ASSERT_TRUE(until([&] { return port.dispatched().size() == 2; }));
+  EXPECT_THAT(port.dispatched(), ElementsAre(1, 2));
+  port.end(2);
+  ASSERT_TRUE(until([&] { return port.dispatched().size() == 3; }));
+  EXPECT_EQ(port.get(1).attempt, 2u);
+}
+
+// When jobs may start is told once, and again only when it changes or the connection is new.
+TEST_F(PipelineTest, TellsWhenWaitingJobsMayStart) {
+  options.estimator.every_ms = 5;
+  port.add_host("h1", 1);
+  for (JobId id = 1; id <= 3; ++id) {
+    Job job;
+    job.id = id;
+    job.spec.user = "ann";
+    job.spec.time_limit_s = 100;
+    port.put_silently(job);
+  }
+  start();
+  ASSERT_TRUE(until([&] { return port.estimated().count(3) == 1; }));
+  auto told = port.estimated();
+  EXPECT_NEAR(told[3] - told[2], 100'000, 2000);
+  const uint64_t messages = settled([&] { return port.estimate_messages(); });
+  port.set_generation(2);
+  ASSERT_TRUE(until([&] { return port.estimate_messages() > static_cast<int>(messages); }));
+  Job held = port.get(3);
+  held.state = JobState::kHeld;
+  port.change(held);
+  ASSERT_TRUE(until([&] { return port.estimated()[3] == 0; }));
+}
+
+// What ended before this scheduler came counts for fair share all the same.
+TEST_F(PipelineTest, FairShareRemembersWhatAnotherSchedulerStarted) {
+  options.fair_share_half_life_ms = 3'600'000;
+  options.round.max_dispatches = 1;
+  const int64_t now_ms =
+      std::chrono::duration_cast<milliseconds>(std::chrono::system_clock::now().time_since_epoch())
+          .count();
+  Job past;
+  past.id = 1;
+  past.spec.user = "ann";
+  past.state = JobState::kCompleted;
+  past.start_ms = now_ms - 600'000;
+  past.end_ms = now_ms - 1000;
+  past.allocs = {{"h1", 4, 0, {}}};
+  port.put_history(past);
+  port.add_host("h1", 1);
+  for (JobId id = 2; id <= 3; ++id) {
+    Job job;
+    job.id = id;
+    job.spec.user = id == 2 ? "ann" : "bob";
+    job.spec.queue = "default";
+    port.put_silently(job);
+  }
+  start();
+  ASSERT_TRUE(until([&] { return port.dispatched().size() == 1; }));
+  EXPECT_THAT(port.dispatched(), ElementsAre(3));
 }
 
 TEST_F(PipelineTest, TakesTheStateInPages) {

@@ -158,12 +158,35 @@ bool Publisher::take_state() {
     std::lock_guard<std::mutex> lock(shared_->mutex);
     shared_->view.end_retake();
   }
+  take_past();
   membership_->state_taken(token);
   ready_ = true;
   log_(LogLevel::kInfo, absl::StrCat("state taken: ", rows, " jobs, ", hosts.size(), " hosts, ",
                                      queues.size(), " queues in ", now_ms_() - began_ms, " ms"));
   replan_();
   return true;
+}
+
+// What ended before this scheduler came: for fair share, and for how long jobs usually run. The
+// newest first; whoever cannot be asked now is not asked again, since this only improves guesses.
+void Publisher::take_past() {
+  if (past_taken_) return;
+  past_taken_ = true;
+  JobFilter filter;
+  filter.descending = true;
+  filter.limit = options_.page_rows;
+  std::vector<Job> past;
+  while (past.size() < options_.past_jobs && !stopped()) {
+    std::vector<Job> page;
+    JobId next_after = 0;
+    if (port_->history(filter, &page, &next_after) < 0) break;
+    past.insert(past.end(), page.begin(), page.end());
+    filter.after_id = next_after;
+    if (next_after == 0) break;
+  }
+  std::lock_guard<std::mutex> lock(shared_->mutex);
+  // Averages move with the newest: these come last.
+  for (auto job = past.rbegin(); job != past.rend(); ++job) shared_->view.put_past(*job);
 }
 
 void Publisher::ask_for_dependencies() {
@@ -257,7 +280,8 @@ void Publisher::publish(const Decision& decision) {
     ++stats_.retries;
     log_(LogLevel::kWarn,
          absl::StrCat("extended retry ", attempts, " of a decision of ", decision.dispatches.size(),
-                      " starts and ", decision.reasons.size(), " reasons: ", port_->last_error()));
+                      " starts, ", decision.evictions.size(), " evictions and ",
+                      decision.reasons.size(), " reasons: ", port_->last_error()));
     pause(doubled(options_.first_delay_ms, attempts - 1, options_.max_delay_ms));
   }
   ++stats_.dropped;
@@ -266,6 +290,7 @@ void Publisher::publish(const Decision& decision) {
 int Publisher::attempt(const Decision& decision, std::vector<int>* item_status) {
   if (!decision.dispatches.empty())
     return port_->dispatch(decision.epoch, decision.dispatches, item_status);
+  if (!decision.evictions.empty()) return port_->evict(decision.epoch, decision.evictions);
   return port_->pend_reasons(decision.epoch, decision.reasons);
 }
 
@@ -273,6 +298,9 @@ void Publisher::succeeded(const Decision& decision, const std::vector<int>& item
                           int attempts) {
   ++stats_.published;
   stats_.reasons += decision.reasons.size();
+  stats_.evicted += decision.evictions.size();
+  for (const Eviction& eviction : decision.evictions)
+    log_(LogLevel::kInfo, absl::StrCat("job ", eviction.job, " ", eviction.reason));
   stale_in_row_ = 0;
   if (attempts > 1) {
     log_(LogLevel::kWarn,
@@ -307,6 +335,7 @@ void Publisher::refused(const Decision& decision, int rc) {
          absl::StrCat("the controller refuses a decision: ", port_->last_error()));
   }
   for (const Dispatch& dispatch : decision.dispatches) roll_back(dispatch);
+  undo_evictions(decision);
   replan_();
 }
 
@@ -314,9 +343,16 @@ void Publisher::drop(const Decision& decision, const char* why) {
   ++stats_.dropped;
   log_(LogLevel::kInfo, absl::StrCat("dropping ", decision.dispatches.size(), " starts and ",
                                      decision.reasons.size(), " reasons: ", why));
+  undo_evictions(decision);
   std::lock_guard<std::mutex> lock(shared_->mutex);
   for (const Dispatch& dispatch : decision.dispatches)
     shared_->view.roll_back(dispatch.job, dispatch.attempt, 0);
+}
+
+void Publisher::undo_evictions(const Decision& decision) {
+  std::lock_guard<std::mutex> lock(shared_->mutex);
+  for (const Eviction& eviction : decision.evictions)
+    shared_->view.undo_eviction(eviction.job, eviction.attempt);
 }
 
 void Publisher::roll_back(const Dispatch& dispatch) {

@@ -29,12 +29,13 @@ struct PublisherOptions {
   int first_delay_ms = 20;     // before an extended retry; doubles
   int max_delay_ms = 1000;
   uint32_t page_rows = 1000;
-  int refused_ms = 100;  // before a refused job is tried again; doubles, up to 10 s
+  size_t past_jobs = 20'000;  // that ended lately, read once at the start; 0: none
+  int refused_ms = 100;       // before a refused job is tried again; doubles, up to 10 s
 };
 
 struct PublisherStats {
-  std::atomic<uint64_t> joins{0}, published{0}, dispatched{0}, refused{0}, reasons{0}, retries{0},
-      dropped{0};
+  std::atomic<uint64_t> joins{0}, published{0}, dispatched{0}, evicted{0}, refused{0}, reasons{0},
+      retries{0}, dropped{0};
 };
 
 class Publisher {
@@ -60,6 +61,7 @@ class Publisher {
   bool settle();
   bool join();
   bool take_state();
+  void take_past();
   void ask_for_dependencies();
   int ask_for_array(JobId array_id);
   void idle();
@@ -69,6 +71,7 @@ class Publisher {
   void refused(const Decision& decision, int rc);
   void drop(const Decision& decision, const char* why);
   void roll_back(const Dispatch& dispatch);
+  void undo_evictions(const Decision& decision);
 
   ControllerPort* const port_;
   Membership* const membership_;
@@ -83,6 +86,7 @@ class Publisher {
   std::condition_variable stopping_;
   std::atomic<bool> stop_{false};
   std::atomic<bool> ready_{false};
+  bool past_taken_ = false;
   uint64_t joined_generation_ = 0;
   int settle_failures_ = 0;
   int stale_in_row_ = 0;

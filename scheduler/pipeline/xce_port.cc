@@ -19,6 +19,7 @@ int page_of(PageCall call, xcecli_ctx_t ctx, const JobFilter& filter, std::vecto
   c.array_id = filter.array_id;
   c.after_id = filter.after_id;
   c.limit = filter.limit;
+  c.descending = filter.descending;
   xce_job_page_t* page = nullptr;
   const int rc = call(ctx, &c, &page);
   if (rc < 0) return rc;
@@ -142,11 +143,19 @@ int XcePort::dispatch(uint64_t epoch, const std::vector<Dispatch>& items,
   return xcecli_jobdispatch(ctx_, epoch, list.data(), list.size(), item_status->data());
 }
 
+int XcePort::evict(uint64_t epoch, const std::vector<Eviction>& items) {
+  std::vector<xce_eviction_t> list;
+  list.reserve(items.size());
+  for (const Eviction& item : items)
+    list.push_back(xce_eviction_t{item.job, item.attempt, item.reason.c_str()});
+  return xcecli_jobevict(ctx_, epoch, list.data(), list.size());
+}
+
 int XcePort::pend_reasons(uint64_t epoch, const std::vector<PendReason>& items) {
   std::vector<xce_pend_reason_t> list;
   list.reserve(items.size());
   for (const PendReason& item : items)
-    list.push_back(xce_pend_reason_t{item.job, item.reason.c_str()});
+    list.push_back(xce_pend_reason_t{item.job, item.reason.c_str(), item.hopeless});
   return xcecli_set_pend_reason(ctx_, epoch, list.data(), list.size());
 }
 
@@ -187,6 +196,13 @@ int XcePort::active_scheduler(std::string* name) {
   *name = status->scheduler == nullptr ? "" : status->scheduler;
   xce_free_cluster_status(status);
   return 0;
+}
+
+void XcePort::estimates(uint64_t epoch, const std::vector<StartEstimate>& items) {
+  std::vector<xce_estimate_t> list;
+  list.reserve(items.size());
+  for (const StartEstimate& item : items) list.push_back(xce_estimate_t{item.job, item.start_ms});
+  xcecli_estimates(ctx_, epoch, list.data(), list.size());
 }
 
 void XcePort::heartbeat() { xcecli_heartbeat(ctx_); }

@@ -35,12 +35,14 @@ class XcePort : public ControllerPort {
   int join(JoinAnswer* out) override;
   int dispatch(uint64_t epoch, const std::vector<Dispatch>& items,
                std::vector<int>* item_status) override;
+  int evict(uint64_t epoch, const std::vector<Eviction>& items) override;
   int pend_reasons(uint64_t epoch, const std::vector<PendReason>& items) override;
   int jobs(const JobFilter& filter, std::vector<Job>* rows, JobId* next_after) override;
   int history(const JobFilter& filter, std::vector<Job>* rows, JobId* next_after) override;
   int hosts(std::vector<Host>* out) override;
   int queues(std::vector<Queue>* out) override;
   int active_scheduler(std::string* name) override;
+  void estimates(uint64_t epoch, const std::vector<StartEstimate>& items) override;
   void heartbeat() override;
   uint64_t generation() override;
   std::string last_error() override;

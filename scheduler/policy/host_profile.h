@@ -24,6 +24,11 @@ class HostProfile {
   int64_t earliest(const Need& need, int64_t from_ms, int64_t duration_ms) const;
   // What is free at that time.
   const Amounts& free_at(int64_t time_ms) const { return steps_[index_at(time_ms)].free; }
+  // Tells of each change of what is free: the time, and the free cpus from then on.
+  template <typename Each>
+  void each_step(Each each) const {
+    for (const Step& step : steps_) each(step.from_ms, step.free.cpus);
+  }
   // The need is taken from from_ms until until_ms (kNever: for ever).
   void reserve(const Need& need, int64_t from_ms, int64_t until_ms);
 

@@ -12,9 +12,15 @@ Plan::Plan(const HostPool& pool, int64_t now_ms) : now_ms_(now_ms) {
   }
 }
 
-Plan::Slot Plan::find(const Need& need, uint32_t nodes, int64_t duration_ms) const {
+Plan::Plan(const std::vector<HostSlot>& hosts, int64_t now_ms) : now_ms_(now_ms) {
+  profiles_.reserve(hosts.size());
+  for (const HostSlot& host : hosts) profiles_.emplace_back(host, now_ms);
+}
+
+Plan::Slot Plan::find(const Need& need, uint32_t nodes, int64_t duration_ms,
+                      int64_t from_ms) const {
   Slot slot;
-  int64_t from_ms = now_ms_;
+  from_ms = std::max(from_ms, now_ms_);
   while (true) {
     // A time at which enough hosts begin to have room; those that had it earlier may lose it again
     // before, so the next turn looks from that time on.

@@ -133,6 +133,10 @@ Reason limit_words(const View& view, const ClassKey& key, Limit limit) {
               absl::StrCat("user ", view.name(key.user),
                            " runs as many jobs as one user may in queue '", queue, "' (",
                            view.queue(key.queue)->max_running_per_user, ")")};
+    case Limit::kUserCpus:
+      return {ReasonKind::kUserLimit,
+              absl::StrCat("user ", view.name(key.user), " holds as many cpus as one user may in ",
+                           "queue '", queue, "' (", view.queue(key.queue)->max_cpus_per_user, ")")};
     case Limit::kArrayFull:
       return {ReasonKind::kArrayLimit, absl::StrCat("array limit ", key.array_limit, " reached")};
   }
@@ -159,7 +163,9 @@ class Pass {
         now_ms_ - job->reason_ms < limits_.repeat_ms)
       return true;
     if (full()) return false;
-    items_.push_back(PendReason{id, reason.words});
+    // Of a job that nobody knows any more it cannot be said what became of it.
+    const bool hopeless = reason.kind == ReasonKind::kNever && !reason.unknown;
+    items_.push_back(PendReason{id, reason.words, hopeless && limits_.end_hopeless});
     view_.set_reason(id, reason.kind, hash, now_ms_);
     return true;
   }
@@ -287,7 +293,7 @@ Reason explain_unready(const View& view, const JobRecord& job) {
   if (verdict != DependencyVerdict::kMet) {
     const ReasonKind kind =
         verdict == DependencyVerdict::kNever ? ReasonKind::kNever : ReasonKind::kDependency;
-    return {kind, dependency_words(which, verdict, fate)};
+    return {kind, dependency_words(which, verdict, fate), !fate.known};
   }
   if (job.refusals < 3) return {};  // tried again at once: not worth a word
   return {ReasonKind::kRefused, absl::StrCat("the controller refused ", job.refusals,

@@ -18,6 +18,7 @@ namespace xce::sched {
 struct Reason {
   ReasonKind kind = ReasonKind::kNone;
   std::string words;
+  bool unknown = false;  // of kNever: because nothing is known of the other job
 };
 
 struct ReasonLimits {
@@ -25,6 +26,7 @@ struct ReasonLimits {
   size_t max_jobs = 1000;      // ready jobs told in detail
   int64_t repeat_ms = 10'000;  // between words of the same kind for one job
   int64_t settle_ms = 2'000;   // a job far behind is told only when it has waited this long
+  bool end_hopeless = true;    // jobs whose dependencies can never be met are ended
 };
 
 // Why no job of this class can start now, or kNone when one could. `first_in_line` is the job for

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "scheduler/policy/plan.h"
+#include "scheduler/policy/preempt.h"
 
 namespace xce::sched {
 namespace {
@@ -13,7 +14,7 @@ namespace {
 constexpr double kChargeAtStartS = 60;
 
 template <typename Map, typename Key>
-uint32_t count_of(const Map& map, const Key& key) {
+uint64_t count_of(const Map& map, const Key& key) {
   auto it = map.find(key);
   return it == map.end() ? 0 : it->second;
 }
@@ -30,6 +31,12 @@ Limit limit_of(const View& view, const ClassKey& key) {
         count_of(running.of_user, std::make_pair(key.queue, key.user)) >=
             queue->max_running_per_user) {
       return Limit::kUserFull;
+    }
+    if (queue->max_cpus_per_user > 0 &&
+        count_of(running.cpus_of_user, std::make_pair(key.queue, key.user)) +
+                uint64_t{key.need.cpus} * key.nodes >
+            queue->max_cpus_per_user) {
+      return Limit::kUserCpus;
     }
   }
   if (key.limited_array != 0 && count_of(running.of_array, key.limited_array) >= key.array_limit) {
@@ -202,7 +209,9 @@ class Round {
 RoundResult run_round(View* view, int64_t now_ms, const RoundLimits& limits) {
   view->set_now(now_ms);
   view->release_parked(now_ms);
-  return Round(view, now_ms, limits).run();
+  RoundResult result = Round(view, now_ms, limits).run();
+  if (!result.more) result.evictions = choose_evictions(view, now_ms, limits);
+  return result;
 }
 
 JobId first_startable(const View& view) {

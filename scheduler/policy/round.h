@@ -26,10 +26,13 @@ struct RoundLimits {
   size_t max_tries = 1000;      // kinds of jobs that may fail to fit before the round ends
   Backfill backfill = Backfill::kEasy;
   size_t max_reservations = 100;  // of conservative backfill; jobs further behind have none
+  int64_t eviction_ms = 40'000;   // until a job that is to make room is gone, at the latest
+  size_t max_evictors = 64;       // waiting jobs for which room is made at once
 };
 
 struct RoundResult {
   std::vector<Dispatch> dispatches;  // already started in the view
+  std::vector<Eviction> evictions;   // running jobs that make room (preempt.h)
   bool more = false;                 // max_dispatches was reached: ask again at once
   size_t tries = 0;                  // kinds of jobs looked at
 };
@@ -89,7 +92,7 @@ class ClassWalk {
 };
 
 // What keeps a class from starting whatever hosts are free.
-enum class Limit : uint8_t { kNone, kQueueStopped, kQueueFull, kUserFull, kArrayFull };
+enum class Limit : uint8_t { kNone, kQueueStopped, kQueueFull, kUserFull, kUserCpus, kArrayFull };
 Limit limit_of(const View& view, const ClassKey& key);
 
 }  // namespace xce::sched

@@ -6,7 +6,7 @@ namespace xce::sched {
 namespace {
 
 template <typename Map, typename Key>
-void add_to(Map* map, const Key& key, int by) {
+void add_to(Map* map, const Key& key, int64_t by) {
   auto it = map->try_emplace(key, 0).first;
   it->second += by;
   if (it->second == 0) map->erase(it);
@@ -107,6 +107,8 @@ void View::put_job(const Job& job) {
     fate.array_id = job.array_id;
     task_ended(job.array_id, job.state);
     if (it != jobs_.end() && job.end_ms > 0) uncharge(&it->second, job.end_ms);
+    if (it != jobs_.end() && job.start_ms > 0 && job.end_ms > job.start_ms)
+      note_run(it->second.key.user, job.end_ms - job.start_ms);
     ended(job.id, fate, job.modify_index);
     return;
   }
@@ -136,6 +138,17 @@ void View::put_job(const Job& job) {
   reconsider_dependents(job.id);
   if (job.array_id != 0 && job.array_id != job.id && arrays_[job.array_id].unstarted == 0)
     reconsider_dependents(job.array_id);
+}
+
+void View::put_past(const Job& job) {
+  if (!is_ended(job.state) || knows(job.id)) return;
+  if (job.start_ms <= 0 || job.end_ms <= job.start_ms) return;
+  const NameId user = intern(job.spec.user);
+  note_run(user, job.end_ms - job.start_ms);
+  uint32_t cpus = 0;
+  for (const Alloc& alloc : job.allocs) cpus += alloc.cpus;
+  fair_share_.start(user, cpus, job.start_ms);
+  fair_share_.end(user, cpus, job.end_ms);
 }
 
 void View::remove_job(JobId id, Index revision) {
@@ -234,6 +247,24 @@ void View::roll_back(JobId id, uint32_t attempt, int64_t retry_ms) {
   place(&record);
 }
 
+void View::evict_locally(JobId id, int64_t ends_ms) {
+  auto it = jobs_.find(id);
+  if (it == jobs_.end() || it->second.place != Place::kHolding) return;
+  JobRecord& record = it->second;
+  unplace(&record);
+  record.evicted = record.attempt;
+  record.evicted_ends_ms = ends_ms;
+  place(&record);
+}
+
+void View::undo_eviction(JobId id, uint32_t attempt) {
+  auto it = jobs_.find(id);
+  if (it == jobs_.end() || it->second.evicted != attempt) return;
+  unplace(&it->second);
+  it->second.evicted = 0;
+  place(&it->second);
+}
+
 void View::release_parked(int64_t now_ms) {
   while (!parked_.empty() && parked_.begin()->first <= now_ms) {
     JobRecord& record = jobs_.at(parked_.begin()->second);
@@ -258,6 +289,16 @@ void View::count(const JobRecord& record, int by) {
   add_to(&running_.of_queue, record.key.queue, by);
   add_to(&running_.of_user, std::make_pair(record.key.queue, record.key.user), by);
   if (record.key.limited_array != 0) add_to(&running_.of_array, record.key.limited_array, by);
+  int64_t cpus = 0;
+  if (const std::vector<Alloc>* allocs = allocs_of(record))
+    for (const Alloc& alloc : *allocs) cpus += alloc.cpus;
+  if (cpus > 0)
+    add_to(&running_.cpus_of_user, std::make_pair(record.key.queue, record.key.user), by * cpus);
+}
+
+const std::vector<Alloc>* View::allocs_of(const JobRecord& record) {
+  if (record.planned) return &record.planned->allocs;
+  return record.extra ? &record.extra->allocs : nullptr;
 }
 
 // Fair share counts the job from its start, if it holds hosts, and no longer if it does not. Called
@@ -266,9 +307,7 @@ void View::charge(JobRecord* record) {
   if (!fair_share_.on()) return;
   if (record->place != Place::kHolding) return uncharge(record, now_ms_);
   if (record->charged_cpus != 0 || record->start_ms == 0) return;
-  const std::vector<Alloc>* allocs = record->planned ? &record->planned->allocs
-                                     : record->extra ? &record->extra->allocs
-                                                     : nullptr;
+  const std::vector<Alloc>* allocs = allocs_of(*record);
   if (allocs == nullptr) return;
   for (const Alloc& alloc : *allocs) record->charged_cpus += alloc.cpus;
   record->charged_from_ms = record->start_ms;
@@ -284,7 +323,8 @@ void View::uncharge(JobRecord* record, int64_t until_ms) {
 
 void View::hold(const JobRecord& record, const std::vector<Alloc>& allocs) {
   const int64_t limit_s = time_limit_s(record.key);
-  const int64_t ends_ms = limit_s > 0 && record.start_ms > 0 ? record.start_ms + limit_s * 1000 : 0;
+  int64_t ends_ms = limit_s > 0 && record.start_ms > 0 ? record.start_ms + limit_s * 1000 : 0;
+  if (is_evicted(record)) ends_ms = record.evicted_ends_ms;
   for (const Alloc& alloc : allocs)
     hosts_.hold(alloc, record.id, ends_ms, record.key.need.exclusive);
 }
@@ -318,6 +358,7 @@ void View::place(JobRecord* record) {
     record->place = Place::kHeld;
   } else if (dependencies(*record, &which, &fate) != DependencyVerdict::kMet) {
     record->place = Place::kBlocked;
+    ++blocked_;
   } else if (record->retry_ms != 0) {
     record->place = Place::kParked;
     parked_.insert({record->retry_ms, record->id});
@@ -348,6 +389,8 @@ void View::unplace(JobRecord* record) {
       break;
     case Place::kParked: parked_.erase({record->retry_ms, record->id}); [[fallthrough]];
     case Place::kBlocked:
+      if (record->place == Place::kBlocked) --blocked_;
+      [[fallthrough]];
     case Place::kHeld:
       --not_ready_;
       stale_reasons_.erase(record->id);
@@ -396,6 +439,25 @@ bool View::knows(JobId id) const { return jobs_.count(id) > 0 || ended_.find(id)
 const Queue* View::queue(NameId id) const {
   auto it = queues_.find(id);
   return it == queues_.end() ? nullptr : &it->second.queue;
+}
+
+void View::note_run(NameId user, int64_t run_ms) {
+  constexpr double kWeight = 0.1;  // of the newest
+  const auto ms = static_cast<double>(run_ms);
+  auto [it, fresh] = usual_run_ms_.try_emplace(user, ms);
+  if (!fresh) it->second += kWeight * (ms - it->second);
+  usual_run_of_all_ms_ += (usual_run_of_all_ms_ == 0 ? 1 : kWeight) * (ms - usual_run_of_all_ms_);
+}
+
+int64_t View::usual_run_ms(NameId user) const {
+  auto it = usual_run_ms_.find(user);
+  return static_cast<int64_t>(it == usual_run_ms_.end() ? usual_run_of_all_ms_ : it->second);
+}
+
+void View::each_blocked(const std::function<void(const JobRecord&)>& each) const {
+  if (blocked_ == 0) return;
+  for (const auto& [id, record] : jobs_)
+    if (record.place == Place::kBlocked) each(record);
 }
 
 uint32_t View::time_limit_s(const ClassKey& key) const {

@@ -9,6 +9,7 @@
 #define XCE_SCHEDULER_POLICY_VIEW_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -60,11 +61,13 @@ struct JobRecord {
   uint32_t starts = 0;
   uint32_t seen = 0;         // retake in which it was last seen
   uint32_t refusals = 0;     // in a row
+  uint32_t evicted = 0;      // the attempt that is to make room for others; 0: none
   uint64_t name_key = 0;     // hash of user and name, for singletons
   uint64_t reason_hash = 0;  // of the words last published; 0: none
   int64_t reason_ms = 0;
   int64_t submit_ms = 0;
   int64_t start_ms = 0;
+  int64_t evicted_ends_ms = 0;
   int64_t retry_ms = 0;         // not before, after a refusal
   int64_t charged_from_ms = 0;  // fair share counts it from then on, with charged_cpus
   uint32_t charged_cpus = 0;    // 0: it does not
@@ -77,6 +80,11 @@ struct JobRecord {
   std::unique_ptr<Dispatch> planned;  // decided here, not confirmed
 };
 
+// Whether what it runs now is to be stopped for others.
+inline bool is_evicted(const JobRecord& job) {
+  return job.evicted != 0 && job.evicted == job.attempt && !job.planned;
+}
+
 struct QueueRecord {
   Queue queue;
   uint32_t seen = 0;
@@ -85,8 +93,9 @@ struct QueueRecord {
 // How many jobs hold hosts.
 struct Running {
   std::map<NameId, uint32_t> of_queue;
-  std::map<std::pair<NameId, NameId>, uint32_t> of_user;  // queue, user
-  std::map<JobId, uint32_t> of_array;                     // with a limit
+  std::map<std::pair<NameId, NameId>, uint32_t> of_user;       // queue, user
+  std::map<JobId, uint32_t> of_array;                          // with a limit
+  std::map<std::pair<NameId, NameId>, uint64_t> cpus_of_user;  // queue, user
 };
 
 class View {
@@ -105,6 +114,9 @@ class View {
   // end is gone.
   void begin_retake();
   void end_retake();
+  // A job that ended before anything else was heard: what it used counts for fair share, and how
+  // long it ran for estimates. Nothing when the job is known otherwise.
+  void put_past(const Job& job);
   // Jobs that waiting jobs depend on and of which nothing is known, each told once: ask for them,
   // then put_job or set_unknown each, or ask_again when the asking failed.
   // A job that is the first of an array stands for it: all tasks of the array are to be told, then
@@ -121,6 +133,10 @@ class View {
   // That attempt will not be: the job waits again, and is not tried before retry_ms (0: at once)
   // unless its record changes.
   void roll_back(JobId id, uint32_t attempt, int64_t retry_ms);
+  // The running job is to be stopped for others; its hosts count as free from ends_ms on.
+  void evict_locally(JobId id, int64_t ends_ms);
+  // The controllers did not take that.
+  void undo_eviction(JobId id, uint32_t attempt);
   // The time that rounds go by; ends of which no time is known are taken to be then.
   void set_now(int64_t now_ms) { now_ms_ = now_ms; }
   // Jobs whose retry time has come are ready again.
@@ -138,6 +154,11 @@ class View {
   const std::string& name(NameId id) const { return names_[id]; }
   // Time limit of a job of this class in seconds; 0: none.
   uint32_t time_limit_s(const ClassKey& key) const;
+  // How long jobs of this user have run lately, on average; of all users when this one has not run
+  // any, 0 when nobody has.
+  int64_t usual_run_ms(NameId user) const;
+  // Jobs that wait for other jobs.
+  void each_blocked(const std::function<void(const JobRecord&)>& each) const;
   const FairShare& fair_share() const { return fair_share_; }
   // Decayed cpu-seconds of a user for fair share.
   double usage_of(const std::string& user, int64_t now_ms) const;
@@ -156,6 +177,7 @@ class View {
   void fill(JobRecord* record, const Job& job);
   void place(JobRecord* record);
   void unplace(JobRecord* record);
+  static const std::vector<Alloc>* allocs_of(const JobRecord& record);
   void hold(const JobRecord& record, const std::vector<Alloc>& allocs);
   void release(const JobRecord& record, const std::vector<Alloc>& allocs);
   void count(const JobRecord& record, int by);
@@ -171,6 +193,7 @@ class View {
   void count_task(const JobRecord& record, int by);
   void task_ended(JobId array_id, JobState state);
   void sweep_arrays();
+  void note_run(NameId user, int64_t run_ms);
   bool knows(JobId id) const;
 
   std::map<JobId, JobRecord> jobs_;
@@ -181,6 +204,8 @@ class View {
   JobIndex ready_;
   Running running_;
   FairShare fair_share_;
+  std::map<NameId, double> usual_run_ms_;  // moving averages
+  double usual_run_of_all_ms_ = 0;
   std::map<JobId, ArrayFate> arrays_;
   std::map<NameId, QueueRecord> queues_;
   std::set<std::pair<int64_t, JobId>> parked_;
@@ -188,6 +213,7 @@ class View {
   std::map<std::string, NameId> name_ids_;
   std::vector<std::string> names_;
   size_t not_ready_ = 0;
+  size_t blocked_ = 0;      // of those
   size_t sweep_at_ = 4096;  // arrays
   int64_t now_ms_ = 0;
   uint32_t seen_ = 1;

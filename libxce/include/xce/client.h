@@ -219,6 +219,21 @@ typedef enum {
 } xce_queue_action_t;
 XCE_API int xcecli_queuectrl(xcecli_ctx_t ctx, xce_queue_action_t action, const xce_queue_t* queue);
 typedef enum {
+  XCE_QUEUE_PRIORITY = 1,
+  XCE_QUEUE_DEFAULT_TIME = 2,
+  XCE_QUEUE_MAX_TIME = 4,
+  XCE_QUEUE_MAX_RUNNING = 8,
+  XCE_QUEUE_MAX_RUNNING_PER_USER = 16,
+  XCE_QUEUE_DEFAULT = 32,
+  XCE_QUEUE_ALLOWED_USERS = 64,
+  XCE_QUEUE_ALLOWED_GROUPS = 128,
+  XCE_QUEUE_MAX_PENDING_PER_USER = 256,
+  XCE_QUEUE_MAX_CPUS_PER_USER = 512,
+  XCE_QUEUE_PREEMPTIBLE = 1024
+} xce_queue_field_t;
+/* Changes only these fields (mask: xce_queue_field_t values, or-ed) of the queue of that name. */
+XCE_API int xcecli_queuemodify(xcecli_ctx_t ctx, const xce_queue_t* queue, uint32_t mask);
+typedef enum {
   XCE_HOST_DRAIN = 0,
   XCE_HOST_RESUME,
   XCE_HOST_REMOVE,     /* E_XCE_BUSY while it holds jobs */
@@ -233,6 +248,10 @@ XCE_API int xcecli_runtask(xcecli_ctx_t ctx, uint64_t job_id, const char* const*
 /* item_status (n entries, may be NULL) tells each item's fate: 0 or a positive E_XCE_ value. */
 XCE_API int xcecli_jobdispatch(xcecli_ctx_t ctx, uint64_t epoch, const xce_dispatch_t* items,
                                size_t n, int* item_status);
+/* Stops running jobs, which then wait again: preemption. Those that are not running that attempt
+ * any more are left alone. */
+XCE_API int xcecli_jobevict(xcecli_ctx_t ctx, uint64_t epoch, const xce_eviction_t* items,
+                            size_t n);
 XCE_API int xcecli_set_pend_reason(xcecli_ctx_t ctx, uint64_t epoch, const xce_pend_reason_t* items,
                                    size_t n);
 XCE_API int xcecli_schedadmin(xcecli_ctx_t ctx, const char* command, char* out, size_t len);
@@ -268,6 +287,9 @@ XCE_API int xcecli_notify_jobfinish(xcecli_ctx_t ctx, uint64_t instance,
 XCE_API int xcecli_notify_jobfail(xcecli_ctx_t ctx, uint64_t instance, const xce_report_t* report);
 XCE_API int xcecli_notify_jobstop(xcecli_ctx_t ctx, uint64_t instance, const xce_report_t* report);
 XCE_API int xcecli_notify_jobchkpt(xcecli_ctx_t ctx, uint64_t instance, const xce_report_t* report);
+/* The active scheduler's: when jobs may start; kept by the primary until it hears otherwise. */
+XCE_API int xcecli_estimates(xcecli_ctx_t ctx, uint64_t epoch, const xce_estimate_t* items,
+                             size_t n);
 XCE_API int xcecli_heartbeat(xcecli_ctx_t ctx);
 XCE_API int xcecli_wakeup(xcecli_ctx_t ctx);
 XCE_API int xcecli_nop(xcecli_ctx_t ctx);

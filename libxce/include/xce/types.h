@@ -135,6 +135,7 @@ typedef struct {
   const char* stdout_file;
   const char* stderr_file;
   uint64_t modify_index;
+  int64_t estimated_start_ms; /* of a pending job: when it may start; 0: not known */
 } xce_job_t;
 
 typedef struct {
@@ -201,6 +202,13 @@ typedef struct {
   bool open, active, is_default;
   uint32_t pending, running;
   uint64_t modify_index;
+  const char* const* allowed_users; /* with the groups: who may submit; none of both: everybody */
+  size_t nallowed_users;
+  const char* const* allowed_groups;
+  size_t nallowed_groups;
+  uint32_t max_pending_per_user; /* more submissions are refused; 0: any number */
+  uint32_t max_cpus_per_user;    /* held by a user's running jobs of this queue; 0: any number */
+  bool preemptible; /* its running jobs may be requeued for jobs of queues of higher priority */
 } xce_queue_t;
 
 typedef struct {
@@ -273,7 +281,17 @@ typedef struct {
 typedef struct {
   uint64_t job_id;
   const char* reason;
+  bool hopeless; /* a dependency can never be met: the job is ended with that reason */
 } xce_pend_reason_t;
+typedef struct { /* a running job is stopped and waits again, like a requeued one */
+  uint64_t job_id;
+  uint32_t attempt;
+  const char* reason;
+} xce_eviction_t;
+typedef struct {
+  uint64_t job_id;
+  int64_t start_ms; /* milliseconds since the epoch; 0: not known any more */
+} xce_estimate_t;
 
 typedef enum {
   XCE_NOTIFY_START = 0,
