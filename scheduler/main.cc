@@ -173,6 +173,7 @@ int run(const Flags& flags) {
   xce::sched::PipelineOptions options;
   options.round.backfill = *xce::sched::parse_policy(flags.backfill);
   options.fair_share_half_life_ms = flags.fair_share_half_life_s * 1000;
+  if (options.fair_share_half_life_ms > 0) options.publisher.past_jobs = 20'000;
   options.reasons.end_hopeless = flags.dead_dependencies == "end";
   xce::sched::Pipeline pipeline(&port, options, &wall_ms, &log_line);
   int rc = port.open(config, &pipeline);

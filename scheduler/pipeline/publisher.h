@@ -29,8 +29,8 @@ struct PublisherOptions {
   int first_delay_ms = 20;     // before an extended retry; doubles
   int max_delay_ms = 1000;
   uint32_t page_rows = 1000;
-  size_t past_jobs = 20'000;  // that ended lately, read once at the start; 0: none
-  int refused_ms = 100;       // before a refused job is tried again; doubles, up to 10 s
+  size_t past_jobs = 1000;  // that ended lately, read once at the start; 0: none
+  int refused_ms = 100;     // before a refused job is tried again; doubles, up to 10 s
 };
 
 struct PublisherStats {
