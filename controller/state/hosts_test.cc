@@ -409,6 +409,12 @@ TEST(Queues, AMaskChangesOnlyWhatItNames) {
   control.mask = 2;  // beside the maximum that the queue has
   EXPECT_EQ(c.says(root(), control), "ok: queue default default");
   EXPECT_EQ(c.state.queues().at("default").priority, 7);
+  control.mask = 0;  // an older client's: it knows the first six fields
+  control.queue.preemptible = false;
+  control.queue.max_time_s = 0;
+  EXPECT_EQ(c.run(root(), control).status, 0);
+  EXPECT_EQ(c.state.queues().at("default").priority, 1);
+  EXPECT_TRUE(c.state.queues().at("default").preemptible);
 }
 
 TEST(Queues, AccessByUserAndByGroup) {

@@ -32,6 +32,7 @@ enum : uint32_t {
   kMaxPendingPerUser = 256,
   kMaxCpusPerUser = 512,
   kPreemptible = 1024,
+  kFirstFields = 63,  // that older clients know: what they do not know they leave alone
   kAllFields = 2047,
 };
 
@@ -90,7 +91,7 @@ Result update(Turn& turn, Queue& queue, const Queue& given, uint32_t mask) {
     return refuse(E_XCE_INVALID,
                   "the change names a field of queues that this version does not know: upgrade the "
                   "controllers first");
-  if (mask == 0) mask = kAllFields;
+  if (mask == 0) mask = kFirstFields;
   Queue to = merged(queue, given, mask);
   if (Result r = check(to); r.status) return r;
   queue = std::move(to);

@@ -51,7 +51,7 @@ struct JobControl {
 struct QueueControl {
   QueueAction action = QueueAction::kCreate;
   Queue queue;
-  uint32_t mask = 0;  // of kUpdate: see client.capnp; 0: everything
+  uint32_t mask = 0;  // of kUpdate: see client.capnp
 };
 struct HostControl {
   HostAction action = HostAction::kDrain;

@@ -253,7 +253,7 @@ struct QueueCtrl {
   queue @1 :Queue;
   mask @2 :UInt32;   # of update, what to change: 1 priority, 2 defaultTimeS, 4 maxTimeS, 8 maxRunning, 16 maxRunningPerUser,
                      # 32 isDefault, 64 allowedUsers, 128 allowedGroups, 256 maxPendingPerUser, 512 maxCpusPerUser,
-                     # 1024 preemptible; 0: all of them
+                     # 1024 preemptible; 0: the first six
 }
 
 enum HostAction {
