@@ -116,6 +116,7 @@ class Node final : private Transport::Events {
   void on_gone(uint64_t peer) override;
   void on_question(uint64_t from, const LeaderQuestion& question);
   void on_answer(uint64_t from, const LeaderQuestion& answer);
+  void skip_known(xce_core_message* message) const;
   void receive_append(xce_core_message message);
   void tell_suspicion(bool now);
   void take_over();

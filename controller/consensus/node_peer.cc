@@ -1,6 +1,7 @@
 // What Node hears from its peers and about them, and the fast failover.
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -111,7 +112,24 @@ void Node::on_answer(uint64_t from, const LeaderQuestion& answer) {
   settle();
 }
 
+// What our newest snapshot holds is committed, so it is the same in the log of whoever leads in our
+// term or a later one. But our log may no longer begin before it, and then the core would refuse
+// what the primary sends from there, until the primary sent a snapshot that is older than ours, and
+// so on for ever: leave out what we have.
+void Node::skip_known(xce_core_message* message) const {
+  const uint64_t snapshot = log_.snapshot_index();
+  if (message->prev_log_index >= snapshot || log_.has(message->prev_log_index) ||
+      message->term < xce_core_term(core_))
+    return;
+  const uint64_t known = std::min<uint64_t>(snapshot - message->prev_log_index, message->n_entries);
+  message->entries += known;
+  message->n_entries -= static_cast<unsigned>(known);
+  message->prev_log_index = snapshot;
+  message->prev_log_term = log_.term_at(snapshot);
+}
+
 void Node::receive_append(xce_core_message message) {
+  skip_known(&message);
   const xce_core_entry* const entries = message.entries;
   const unsigned n = message.n_entries;
   unsigned at = 0;

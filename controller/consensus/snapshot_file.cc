@@ -46,6 +46,9 @@ std::string snapshot_path(const std::string& directory, uint64_t index) {
 absl::StatusOr<std::vector<uint64_t>> open_snapshots(FileSystem* fs, const std::string& directory) {
   const int rv = fs->mkdir(directory, 0700);
   if (rv < 0) return file_error(rv, "create", directory);
+  // The log will lean on what is in it.
+  absl::Status status = sync_directory(fs, directory.substr(0, directory.rfind('/')));
+  if (!status.ok()) return status;
   return list(fs, directory, true);
 }
 

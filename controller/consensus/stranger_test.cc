@@ -309,6 +309,31 @@ TEST_F(StrangerTest, AChangeThatIsCutOffDoesNotTakeTheOneBeforeWithIt) {
   EXPECT_TRUE(cluster_.run_until([&] { return node_.consensus->role().role == Role::kLeader; }));
 }
 
+// A primary may send from before where our log begins. Were that refused, it would send a snapshot
+// older than ours, again and again.
+TEST_F(StrangerTest, EntriesThatTheSnapshotHoldsAreLeftOutAndTheRestIsTaken) {
+  reach();
+  node_.kill();
+  cluster_.shared_options().snapshot_log_bytes = 4096;
+  cluster_.shared_options().snapshot_trailing = 2;
+  ASSERT_TRUE(cluster_.start(1).ok());
+  reach();
+  const std::string command = pad_entry(std::string(1000, 'x'));
+  const xce_core_entry entry = {2, XCE_ENTRY_COMMAND, command.data(), command.size()};
+  FakePeer peer(&cluster_, &node_);
+  peer.hello(hello(2));
+  ASSERT_EQ(peer.answer(), "");
+  peer.raft(append(2, 1, 1, std::vector<xce_core_entry>(20, entry)));
+  ASSERT_TRUE(cluster_.run_until([&] { return node_.consensus->first_index() > 6; }));
+  ASSERT_EQ(node_.consensus->last_index(), 21u);
+  peer.raft(append(2, 3, 2, {}));                                      // a heartbeat
+  peer.raft(append(2, 3, 2, std::vector<xce_core_entry>(2, entry)));   // all of it known
+  peer.raft(append(2, 3, 2, std::vector<xce_core_entry>(25, entry)));  // the last seven are new
+  EXPECT_TRUE(cluster_.run_until([&] { return node_.consensus->applied() == 28; }));
+  EXPECT_EQ(node_.consensus->last_index(), 28u);
+  EXPECT_TRUE(node_.fatal.ok()) << node_.fatal;
+}
+
 TEST_F(StrangerTest, EntriesThatDoNotFitAreRefusedAndTheLogStays) {
   reach();
   const std::string command = pad_entry("command");
