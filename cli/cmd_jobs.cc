@@ -38,11 +38,6 @@ std::vector<Pass> passes_of(const JobsOptions& options, uint32_t states, int64_t
   return {{kAliveStates, 0}, {kEndedStates, now_ms - kRecentMs}};
 }
 
-std::string user_name() {
-  const char* login = ::getenv("USER");
-  return login == nullptr || login[0] == '\0' ? std::string() : std::string(login);
-}
-
 // Calls `each` for every job that the options select, newest first. True in *more: the limit cut
 // the list.
 absl::Status select_jobs(Session& session, const JobsOptions& options,
@@ -50,7 +45,7 @@ absl::Status select_jobs(Session& session, const JobsOptions& options,
                          int64_t now_ms, const std::function<void(const xce_job_t&)>& each,
                          bool* more) {
   const auto given = [](const std::string& s) { return s.empty() ? nullptr : s.c_str(); };
-  const std::string mine = options.mine ? user_name() : options.user;
+  const std::string mine = options.mine ? own_user_name() : options.user;
   xce_job_filter_t filter{};
   filter.user = given(mine);
   filter.queue = given(options.queue);
@@ -140,19 +135,9 @@ absl::StatusOr<int> run_jobs(const Context& context, const JobsOptions& options)
   std::vector<uint64_t> ids;
   std::vector<std::string> missing;
   if (!refs->empty()) {
-    const auto resolved = resolve(**session, *refs, &missing);
-    if (!resolved.ok()) return resolved.status();
-    for (const Resolved& one : *resolved) {
-      ids.push_back(one.id);
-      if (!one.array) continue;
-      xce_job_filter_t filter{};
-      filter.array_id = one.id;
-      const absl::Status status = (*session)->all_jobs(filter, [&](const xce_job_t& job) {
-        if (job.id != one.id) ids.push_back(job.id);
-        return true;
-      });
-      if (!status.ok()) return status;
-    }
+    auto all = all_ids(**session, *refs, &missing);
+    if (!all.ok()) return all.status();
+    ids = *std::move(all);
   }
   bool more = false;
   if (context.json) {
@@ -453,7 +438,7 @@ void register_jobs(Registry* registry) {
   Command& command = registry->add(
       "jobs", "list jobs: those alive, then those that ended in the last hour, newest first",
       "  xce jobs                          at most 50 rows\n"
-      "  xce jobs --all --limit 0          everything that the cluster remembers\n"
+      "  xce jobs --all --limit 0          also those that ended before; all: xce history\n"
       "  xce jobs -s failed,timeout        in these states, whenever they ended\n"
       "  xce jobs -u ada -q night          of a user, in a queue\n"
       "  xce jobs 17 20[0-4]               these\n"
@@ -466,7 +451,9 @@ void register_jobs(Registry* registry) {
   command.app->add_option("-q,--queue", options->queue, "in this queue")->type_name("QUEUE");
   command.app->add_option("-w,--host", options->host, "on this host")->type_name("HOST");
   command.app->add_option("-n,--name", options->name, "of this name")->type_name("NAME");
-  command.app->add_flag("-a,--all", options->all, "also those that ended long ago");
+  command.app->add_flag(
+      "-a,--all", options->all,
+      "also those that ended before the last hour, as far as they are no history");
   command.app->add_option("-l,--limit", options->limit, "rows at most; 0: all")->type_name("N");
   command.run = [options](const Context& context) { return run_jobs(context, *options); };
 

@@ -1,5 +1,6 @@
 #include "cli/commands.h"
 
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "cli/terminal.h"
@@ -17,6 +18,11 @@ Command& Registry::add(const std::string& name, const std::string& help,
       "Examples:\n" + examples +
       "\n\nCommon options: --masters, --output json, --deadline, --verbose (see 'xce --help')");
   return command;
+}
+
+std::string own_user_name() {
+  const char* login = ::getenv("USER");
+  return login == nullptr || login[0] == '\0' ? std::string() : std::string(login);
 }
 
 void print_json(const Json& json) { print(dump(json, ::isatty(1) == 1) + "\n"); }

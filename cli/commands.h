@@ -53,6 +53,7 @@ class Registry {
 
 void register_submit(Registry* registry);   // submit, run
 void register_jobs(Registry* registry);     // jobs, job
+void register_history(Registry* registry);  // history
 void register_wait(Registry* registry);     // wait
 void register_logs(Registry* registry);     // logs
 void register_control(Registry* registry);  // kill hold release suspend resume requeue modify
@@ -61,6 +62,8 @@ void register_cluster(Registry* registry);  // hosts drain undrain cluster
 void register_members(Registry* registry, CLI::App* cluster);  // add remove replace backup
 void register_pki(Registry* registry);                         // pki init, pki issue
 
+// Who asks, as the login says; empty if it does not.
+std::string own_user_name();
 // Prints one JSON value and a line end; indented on a terminal.
 void print_json(const Json& json);
 // Parses every id. InvalidArgument names the first bad one.

@@ -107,6 +107,7 @@ int run_main(std::vector<std::string> args) {
   Registry registry(&app);
   register_submit(&registry);
   register_jobs(&registry);
+  register_history(&registry);
   register_wait(&registry);
   register_logs(&registry);
   register_control(&registry);

@@ -167,14 +167,28 @@ absl::StatusOr<Page> Session::job_page(const xce_job_filter_t& filter) {
 
 absl::Status Session::all_jobs(xce_job_filter_t filter,
                                const std::function<bool(const xce_job_t&)>& each) {
+  return pages(filter, false, each);
+}
+
+absl::Status Session::ended_jobs(xce_job_filter_t filter,
+                                 const std::function<bool(const xce_job_t&)>& each) {
+  return pages(filter, true, each);
+}
+
+absl::Status Session::pages(xce_job_filter_t filter, bool ended,
+                            const std::function<bool(const xce_job_t&)>& each) {
   while (true) {
-    const auto page = job_page(filter);
-    if (!page.ok()) return page.status();
-    for (size_t i = 0; i < (*page)->njobs; ++i) {
-      if (!each((*page)->jobs[i])) return absl::OkStatus();
+    xce_job_page_t* raw = nullptr;
+    const auto rc = call("cannot list jobs", [&](xcecli_ctx_t ctx) {
+      return ended ? xcecli_jobhist(ctx, &filter, &raw) : xcecli_joblist(ctx, &filter, &raw);
+    });
+    if (!rc.ok()) return rc.status();
+    const Page page(raw);
+    for (size_t i = 0; i < page->njobs; ++i) {
+      if (!each(page->jobs[i])) return absl::OkStatus();
     }
-    if ((*page)->next_after_id == 0) return absl::OkStatus();
-    filter.after_id = (*page)->next_after_id;
+    if (page->next_after_id == 0) return absl::OkStatus();
+    filter.after_id = page->next_after_id;
   }
 }
 
@@ -275,6 +289,25 @@ absl::StatusOr<std::vector<Resolved>> resolve(Session& session, const std::vecto
     }
   }
   return out;
+}
+
+absl::StatusOr<std::vector<uint64_t>> all_ids(Session& session, const std::vector<JobRef>& refs,
+                                              std::vector<std::string>* missing) {
+  std::vector<uint64_t> ids;
+  const auto resolved = resolve(session, refs, missing);
+  if (!resolved.ok()) return resolved.status();
+  for (const Resolved& one : *resolved) {
+    ids.push_back(one.id);
+    if (!one.array) continue;
+    xce_job_filter_t filter{};
+    filter.array_id = one.id;
+    const absl::Status status = session.all_jobs(filter, [&](const xce_job_t& job) {
+      if (job.id != one.id) ids.push_back(job.id);
+      return true;
+    });
+    if (!status.ok()) return status;
+  }
+  return ids;
 }
 
 absl::StatusOr<Resolved> resolve_one(Session& session, const JobRef& ref) {

@@ -56,6 +56,9 @@ class Session {
   absl::StatusOr<Page> job_page(const xce_job_filter_t& filter);
   // Calls `each` for every job of all pages. Stops early, and well, when it returns false.
   absl::Status all_jobs(xce_job_filter_t filter, const std::function<bool(const xce_job_t&)>& each);
+  // The same of jobs that have ended, however long ago.
+  absl::Status ended_jobs(xce_job_filter_t filter,
+                          const std::function<bool(const xce_job_t&)>& each);
 
   // The primary's wall clock.
   absl::StatusOr<int64_t> now_ms();
@@ -64,6 +67,8 @@ class Session {
   absl::Status error(const std::string& what, int rc) const;
 
  private:
+  absl::Status pages(xce_job_filter_t filter, bool ended,
+                     const std::function<bool(const xce_job_t&)>& each);
   explicit Session(const Connection& connection) : connection_(connection) {}
   absl::Status start();
   int watched(const std::function<int(xcecli_ctx_t)>& op);
@@ -91,6 +96,9 @@ struct Resolved {
 };
 // Finds what each reference names; `17[0-2]` gives three. What is not there goes to `missing`.
 absl::StatusOr<std::vector<Resolved>> resolve(Session& session, const std::vector<JobRef>& refs,
+                                              std::vector<std::string>* missing);
+// The ids of all jobs that the references name, of an array those of all its tasks.
+absl::StatusOr<std::vector<uint64_t>> all_ids(Session& session, const std::vector<JobRef>& refs,
                                               std::vector<std::string>* missing);
 // The one job that a reference names; an array without an index is InvalidArgument naming its first
 // task.

@@ -9,6 +9,7 @@
 #include <random>
 #include <string>
 
+#include "controller/keeper.h"
 #include "controller/options.h"
 #include "controller/restore.h"
 #include "controller/service/daemon.h"
@@ -81,6 +82,10 @@ int main(int argc, char** argv) {
   app.add_option("--snapshot-trailing", flags.snapshot_trailing,
                  "Log entries before a snapshot that stay for standbys that are behind")
       ->capture_default_str();
+  app.add_option("--history-max-jobs", flags.history_max_jobs,
+                 "Ended jobs whose id is so far below the newest are dropped from the history; 0: "
+                 "none are")
+      ->capture_default_str();
   app.add_option(
       "--metrics-listen", flags.metrics_listen,
       "host:port for /metrics (Prometheus), /livez, /readyz and /leader over HTTP; port 0 "
@@ -136,6 +141,10 @@ int main(int argc, char** argv) {
   }
   signal(SIGXFSZ, SIG_IGN);  // a write over a size limit is an error to report, not a reason to die
 
+  if (!xce::start_keeper())
+    spdlog::warn(
+        "no process to end connections when this one dies; a failover may take longer by the "
+        "time that the kernel needs to free its memory");
   xce::service::Daemon daemon(*std::move(options));
   const absl::Status status = daemon.start();
   if (!status.ok()) {

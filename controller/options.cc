@@ -234,6 +234,7 @@ absl::StatusOr<service::DaemonOptions> make_options(const Flags& flags) {
   out.consensus.heartbeat_ms = flags.heartbeat_ms;
   out.consensus.snapshot_log_bytes = flags.snapshot_log_bytes;
   out.consensus.snapshot_trailing = flags.snapshot_trailing;
+  out.history.max_jobs = flags.history_max_jobs;
   out.consensus.election_timeout_ms = flags.election_timeout_ms;
   out.service.node_id = out.consensus.self;
   if (flags.lease_ms != 0 && (flags.lease_ms < 2000 || flags.lease_ms > 86400000))

@@ -29,6 +29,7 @@ struct Flags {
   uint32_t lease_ms = 30000;
   uint64_t snapshot_log_bytes = uint64_t{64} << 20;
   uint64_t snapshot_trailing = 8192;
+  uint64_t history_max_jobs = 0;
   std::string metrics_listen;  // "host:port"; empty: none
   std::string port_file;
   net::TlsFiles tls;

@@ -1,11 +1,15 @@
 #include "controller/restore.h"
 
+#include <algorithm>
+#include <cstdio>
 #include <ctime>
+#include <fstream>
 #include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "controller/consensus/backup_file.h"
+#include "controller/history/store.h"
 #include "controller/service/state_codec.h"
 #include "controller/state/rebirth.h"
 
@@ -37,6 +41,40 @@ absl::StatusOr<std::unique_ptr<state::State>> read_all(consensus::BackupReader* 
   return state;
 }
 
+// Copies the history's part of a backup into a file of its own.
+absl::Status extract_history(const std::string& file, const consensus::BackupHeader& header,
+                             const std::string& to) {
+  std::ifstream in(file, std::ios::binary);
+  std::ofstream out(to, std::ios::binary | std::ios::trunc);
+  in.seekg(static_cast<std::streamoff>(consensus::kBackupHeaderSize + header.snapshot_bytes));
+  std::string buffer(size_t{1} << 20, '\0');
+  for (uint64_t left = header.history_bytes; left > 0 && in && out;) {
+    const auto n = static_cast<std::streamsize>(std::min<uint64_t>(left, buffer.size()));
+    in.read(buffer.data(), n);
+    out.write(buffer.data(), in.gcount());
+    left -= static_cast<uint64_t>(in.gcount());
+  }
+  out.close();
+  return in && out ? absl::OkStatus()
+                   : absl::UnavailableError(absl::StrCat("cannot copy from ", file, " to ", to));
+}
+
+// The history of a data directory that begins with the entry at `index`.
+absl::Status found_history(const std::string& file, const consensus::BackupHeader& header,
+                           const std::string& directory, Index index) {
+  auto store = history::Store::open(directory, 0);
+  if (!store.ok()) return store.status();
+  if (header.history_bytes > 0) {
+    const std::string temporary = directory + ".restore.tmp";
+    absl::Status status = extract_history(file, header, temporary);
+    if (status.ok()) status = (*store)->import_from(temporary);
+    (void)std::remove(temporary.c_str());
+    if (!status.ok()) return status;
+  }
+  const absl::Status status = (*store)->write({}, index);
+  return status.ok() ? (*store)->sync() : status;
+}
+
 }  // namespace
 
 absl::StatusOr<std::string> restore(const Restore& what, const consensus::Options& options) {
@@ -64,11 +102,19 @@ absl::StatusOr<std::string> restore(const Restore& what, const consensus::Option
   founding.index = how.index;
   founding.term = (*backup)->term() + 1;
   founding.segment_bytes = options.segment_bytes;
+  absl::Status kept;
   const absl::Status made = consensus::found_with_state(
       nullptr, founding, [&](const std::function<bool(std::string_view)>& write) {
-        return service::save_state(**reborn, write);
+        kept =
+            found_history(what.file, (*backup)->header(), options.data_dir + "/history", how.index);
+        return kept.ok() && service::save_state(**reborn, write);
       });
   if (!made.ok()) return made;
+  if (!kept.ok())
+    return absl::Status(kept.code(),
+                        absl::StrCat(what.file, ": the history of ended jobs cannot be restored: ",
+                                     std::string(kept.message()), ". Remove ", options.data_dir,
+                                     " and use another backup"));
   const auto stats = (*reborn)->stats();
   return absl::StrCat(
       "Restored the backup of ", when, " into ", options.data_dir, ": ", stats.pending,

@@ -3,13 +3,17 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <memory>
 #include <sstream>
 
 #include "controller/consensus/backup_format.h"
 #include "controller/consensus/snapshot_format.h"
+#include "controller/history/store.h"
 #include "controller/service/state_codec.h"
 #include "controller/state/state_testutil.h"
 
@@ -54,7 +58,21 @@ class RestoreTest : public testing::Test {
     header.index = meta.index;
     header.time_ms = 1000;
     header.snapshot_bytes = snapshot.size();
-    return encode_backup_header(header) + snapshot;
+    header.history_bytes = history_.size();
+    return encode_backup_header(header) + snapshot + history_;
+  }
+  // Puts one ended job into the backup's history.
+  void add_history() {
+    auto store = history::Store::open(dir_ + "/old-history", 0);
+    ASSERT_TRUE(store.ok()) << store.status();
+    Job job = cluster_.job(1);
+    job.state = JobState::kCompleted;
+    job.end_ms = 5;
+    ASSERT_TRUE((*store)->write({{1, std::make_shared<const Job>(job)}}, 1).ok());
+    const std::atomic<bool> stop{false};
+    ASSERT_TRUE((*store)->export_to(dir_ + "/pack", 0, stop).ok());
+    std::ifstream in(dir_ + "/pack", std::ios::binary);
+    history_.assign(std::istreambuf_iterator<char>(in), {});
   }
   void write(const std::string& bytes) {
     std::ofstream(file(), std::ios::binary | std::ios::trunc) << bytes;
@@ -76,8 +94,35 @@ class RestoreTest : public testing::Test {
   }
 
   state::Cluster cluster_;
-  std::string dir_;
+  std::string dir_, history_;
 };
+
+TEST_F(RestoreTest, TheHistoryComesWithIt) {
+  add_history();
+  write(backup());
+  const auto out = run();
+  ASSERT_TRUE(out.ok()) << out.status();
+  const auto store = history::Store::open(dir_ + "/data/history", 0);
+  ASSERT_TRUE(store.ok()) << store.status();
+  EXPECT_GT((*store)->written(), cluster_.state.applied());  // as far as the new state
+  const auto page = (*store)->find({});
+  ASSERT_TRUE(page.ok());
+  ASSERT_EQ(page->jobs.size(), 1u);
+  EXPECT_EQ(page->jobs[0].id, 1u);
+}
+
+TEST_F(RestoreTest, ADamagedHistoryIsRefused) {
+  add_history();
+  std::string bad = backup();
+  const size_t at = bad.size() - history_.size() + 30;
+  bad[at] = static_cast<char>(bad[at] ^ 1);
+  write(bad);
+  const auto out = run();
+  ASSERT_FALSE(out.ok());
+  EXPECT_NE(out.status().ToString().find("history of ended jobs cannot be restored"),
+            std::string::npos)
+      << out.status();
+}
 
 TEST_F(RestoreTest, MakesADirectoryOnceAndLeavesAFullOneAlone) {
   const auto out = run();

@@ -82,9 +82,9 @@ absl::StatusOr<std::unique_ptr<BackupReader>> BackupReader::open(FileSystem* fs,
   first.resize(static_cast<size_t>(got));
   const auto header = decode_backup_header(first);
   if (!header.ok()) return named(header.status(), path);
-  if (size < 0 || static_cast<uint64_t>(size) < kBackupHeaderSize + header->snapshot_bytes)
-    return absl::DataLossError(absl::StrCat(path, " is cut short: it has ", size, " of ",
-                                            kBackupHeaderSize + header->snapshot_bytes,
+  const uint64_t bytes = kBackupHeaderSize + header->snapshot_bytes + header->history_bytes;
+  if (size < 0 || static_cast<uint64_t>(size) < bytes)
+    return absl::DataLossError(absl::StrCat(path, " is cut short: it has ", size, " of ", bytes,
                                             " bytes. Use another backup"));
   auto snapshot = SnapshotReader::open(fs, path, kBackupHeaderSize);
   if (!snapshot.ok()) return snapshot.status();

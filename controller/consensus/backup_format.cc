@@ -18,7 +18,8 @@ struct RawHeader {
   uint64_t index;
   int64_t time_ms;
   uint64_t snapshot_bytes;
-  uint64_t reserved[2];
+  uint64_t history_bytes;
+  uint64_t reserved;
 };
 static_assert(sizeof(RawHeader) == kBackupHeaderSize);
 
@@ -37,6 +38,7 @@ std::string encode_backup_header(const BackupHeader& header) {
   raw.index = header.index;
   raw.time_ms = header.time_ms;
   raw.snapshot_bytes = header.snapshot_bytes;
+  raw.history_bytes = header.history_bytes;
   raw.crc = crc_of(raw);
   return std::string(reinterpret_cast<const char*>(&raw), sizeof raw);
 }
@@ -52,7 +54,7 @@ absl::StatusOr<BackupHeader> decode_backup_header(std::string_view bytes) {
     return absl::FailedPreconditionError(
         absl::StrCat("it was written by a newer version of XCE (backup format ", raw.version,
                      "; this one knows ", kBackupVersion, "). Restore it with that version"));
-  return BackupHeader{raw.cluster, raw.index, raw.time_ms, raw.snapshot_bytes};
+  return BackupHeader{raw.cluster, raw.index, raw.time_ms, raw.snapshot_bytes, raw.history_bytes};
 }
 
 }  // namespace xce::consensus

@@ -1,4 +1,5 @@
-// A backup file: this header, then a snapshot file (snapshot_format.h) as it is. PURE.
+// A backup file: this header, then a snapshot file (snapshot_format.h) as it is, then the history
+// of ended jobs. PURE.
 #ifndef XCE_CONTROLLER_CONSENSUS_BACKUP_FORMAT_H_
 #define XCE_CONTROLLER_CONSENSUS_BACKUP_FORMAT_H_
 
@@ -19,6 +20,7 @@ struct BackupHeader {
   uint64_t index = 0;           // everything up to this entry is in it
   int64_t time_ms = 0;          // when it was taken, since the epoch
   uint64_t snapshot_bytes = 0;  // what follows
+  uint64_t history_bytes = 0;   // and behind it (history::Store::export_to)
 };
 
 std::string encode_backup_header(const BackupHeader& header);

@@ -94,7 +94,8 @@ struct Options {
       size_t{64} << 20;  // of entries applied since the last snapshot, until the next; 0: never
   uint64_t snapshot_trailing =
       8192;  // entries before a snapshot that stay for followers that are behind
-  uint64_t snapshot_retry_ms = 30000;  // after one that failed
+  size_t snapshot_trailing_bytes = size_t{16} << 20;  // of those, at most: they are in memory
+  uint64_t snapshot_retry_ms = 30000;                 // after one that failed
   std::function<int(SnapshotStep)>
       snapshot_hook;  // for tests: returns 0, or the errno to fail with
 };
@@ -170,6 +171,35 @@ class StateMachine {
   virtual void restore(uint64_t index, Restored* state) {
     (void)index;
     (void)state;
+  }
+
+  // ---- What it keeps on the disk by itself and leaves out of snapshots (history). The defaults
+  // keep nothing. A snapshot counts only once kept() has come up to it; load() returns OutOfRange
+  // for one that holds() does not come up to, and an older one is tried.
+
+  // Called once, in start(), when the directory is this node's and before load().
+  virtual absl::Status open(const std::string& data_dir) {
+    (void)data_dir;
+    return absl::OkStatus();
+  }
+  // False: apply() should not be called now; Consensus::resume() tells when it may be again.
+  virtual bool takes_more() const { return true; }
+  // Asks that what it keeps of entries up to `index`, which are applied, get safe on the disk; and
+  // how far that has come.
+  virtual void keep(uint64_t index) { (void)index; }
+  virtual uint64_t kept() const { return UINT64_MAX; }
+  // It has what it keeps of every entry up to this one.
+  virtual uint64_t holds() const { return 0; }
+  // Makes a file of what it keeps of entries after `after`, to go to another node with a snapshot.
+  // done: later, on the consensus thread; an empty path: there is nothing. The caller removes it.
+  virtual void pack(uint64_t after, std::function<void(absl::StatusOr<std::string> path)> done) {
+    (void)after;
+    done(std::string());
+  }
+  // Takes what another node's pack() made. Any thread; blocks. The file is used up.
+  virtual absl::Status unpack(const std::string& path) {
+    (void)path;
+    return absl::UnimplementedError("this state machine keeps nothing beside its snapshots");
   }
 };
 
@@ -255,6 +285,11 @@ class Consensus {
   // A snapshot of everything that is applied now, taken for this if need be. Errors: what taking it
   // fails with; Unavailable: this node has stopped, or applied nothing yet.
   void backup(BackupDone done);
+
+  // StateMachine::takes_more() is true again.
+  void resume();
+  // The state machine's own disk has failed: the node stops taking part, for good.
+  void fail(absl::Status status);
 
   RoleInfo role() const;
   uint64_t applied() const;         // index

@@ -14,6 +14,9 @@
 namespace xce::consensus {
 namespace {
 
+constexpr int kLockTries = 100;
+constexpr unsigned kLockPauseUs = 10000;
+
 template <class T>
 T result(T value) {
   return value < 0 ? static_cast<T>(-errno) : value;
@@ -53,7 +56,14 @@ class PosixFileSystem final : public FileSystem {
     const int rv = ::mkdir(path.c_str(), static_cast<mode_t>(mode));
     return rv < 0 && errno == EEXIST ? 0 : result(rv);
   }
-  int lock(int fd) override { return result(::flock(fd, LOCK_EX | LOCK_NB)); }
+  // A process that has just been killed may take a moment to let go.
+  int lock(int fd) override {
+    for (int tries = 0;; ++tries) {
+      const int rv = result(::flock(fd, LOCK_EX | LOCK_NB));
+      if (rv != -EWOULDBLOCK || tries == kLockTries) return rv;
+      ::usleep(kLockPauseUs);
+    }
+  }
   int list(const std::string& path, std::vector<std::string>* names) override {
     DIR* dir = ::opendir(path.c_str());
     if (dir == nullptr) return -errno;

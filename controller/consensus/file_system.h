@@ -30,7 +30,7 @@ class FileSystem {
   virtual int rename(const std::string& from, const std::string& to) = 0;
   virtual int unlink(const std::string& path) = 0;
   virtual int mkdir(const std::string& path, int mode) = 0;  // 0 also when it exists
-  virtual int lock(int fd) = 0;                              // exclusive, without waiting
+  virtual int lock(int fd) = 0;                              // exclusive, waiting a second at most
   // Names in a directory, without "." and "..".
   virtual int list(const std::string& path, std::vector<std::string>* names) = 0;
   // Whether those who use it may do so from threads of their own; not in a simulation.

@@ -411,6 +411,8 @@ void Consensus::adopt_peer(int fd, std::string already_read, std::shared_ptr<net
 void Consensus::transfer(NodeId to, std::function<void(absl::Status)> done) {
   node_->transfer(to, std::move(done));
 }
+void Consensus::resume() { node_->resume(); }
+void Consensus::fail(absl::Status status) { node_->fail(std::move(status)); }
 RoleInfo Consensus::role() const { return node_->role(); }
 uint64_t Consensus::applied() const { return node_->applied(); }
 uint64_t Consensus::commit() const { return node_->commit(); }

@@ -49,6 +49,11 @@ class Node final : private Transport::Events {
   void transfer(NodeId to, std::function<void(absl::Status)> done);
   void adopt_peer(int fd, const std::string& already_read, std::shared_ptr<net::TlsSession> tls);
 
+  void resume() {
+    if (running()) settle();
+  }
+  void fail(absl::Status status);
+
   const RoleInfo& role() const { return role_; }
   uint64_t applied() const { return applied_; }
   uint64_t commit() const { return commit_; }
@@ -90,7 +95,6 @@ class Node final : private Transport::Events {
   void on_disk_progress();
   void on_timer();
   void leave_to_a_faster_disk();
-  void fail(absl::Status status);
 
   // ---- node_client.cc
   void come_round();
@@ -153,7 +157,10 @@ class Node final : private Transport::Events {
     uint64_t index = 0;
     uint64_t term = 0;
     int fd = -1;
-    uint64_t total = 0;
+    uint64_t file_bytes = 0;  // of the snapshot's file
+    int history_fd = -1;      // what goes with it, removed from its directory already; -1: nothing
+    bool packing = false;     // that is being made
+    uint64_t total = 0;       // bytes of both
     uint64_t sent = 0;
     uint64_t acked = 0;
     uint64_t heard_ms = 0;
@@ -164,10 +171,12 @@ class Node final : private Transport::Events {
   void snapshot_failed(const absl::Status& status);
   void snapshot_taken(const SnapshotMeta& meta);
   uint64_t trailing_for(uint64_t index) const;
+  uint64_t entries_within(uint64_t index, uint64_t entries, size_t bytes) const;
   std::string checkpoint() const;
 
   // ---- node_install.cc
   void send_snapshot(NodeId to);
+  void send_packed(NodeId to, uint64_t transfer, const absl::StatusOr<std::string>& history);
   void pump_snapshot(NodeId to, Sending* sending);
   void end_sending(NodeId to, uint64_t pause_ms);
   void end_all_sending();
@@ -236,6 +245,7 @@ class Node final : private Transport::Events {
   uint64_t snapshot_begun_ms_ = 0;
   uint64_t no_snapshot_before_ms_ = 0;
   std::unique_ptr<SnapshotTaker> taker_;
+  std::optional<SnapshotMeta> unkept_;  // written, but the state machine has not kept() so much yet
   std::unique_ptr<Surroundings::Timer> child_timer_;
   struct Backup {  // somebody waits for a snapshot of everything up to index
     uint64_t index;
@@ -322,6 +332,7 @@ class Node final : private Transport::Events {
   // The peers.
   std::map<uint64_t, KnownInstance> instances_;
   std::map<uint64_t, uint64_t> last_contact_ms_;
+  std::map<uint64_t, uint64_t> peer_holds_;  // what their state machines hold(), as they said hello
   Failover failover_;
   xce_core_message handed_over_{};     // the TIMEOUT_NOW of a primary that hands over to us
   uint64_t handed_over_until_ms_ = 0;  // 0: none

@@ -149,7 +149,7 @@ void Node::apply_committed() {
   const uint64_t start = around_->now_ns();
   // What a majority has may still be on its way to our own disk, and until then a truncation could
   // reach it.
-  while (running() && applied_ < std::min(commit_, stored_)) {
+  while (running() && applied_ < std::min(commit_, stored_) && state_machine_->takes_more()) {
     const uint64_t index = applied_ + 1;
     const LogEntry& entry = log_.at(index);
     const uint64_t term = entry.term;
@@ -174,7 +174,8 @@ void Node::apply_committed() {
     answer_waiters(index, term);
     if (running() && index % 32 == 0 && around_->now_ns() - start > kApplyBudgetNs) break;
   }
-  if (running() && turns_ != nullptr) turns_->set_busy(applied_ < std::min(commit_, stored_));
+  if (running() && turns_ != nullptr)
+    turns_->set_busy(applied_ < std::min(commit_, stored_) && state_machine_->takes_more());
 }
 
 void Node::answer_waiters(uint64_t index, uint64_t term) {

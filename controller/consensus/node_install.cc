@@ -46,26 +46,65 @@ void Node::send_snapshot(NodeId to) {
   sending.index = log_.snapshot_index();
   sending.term = xce_core_term(core_);
   sending.fd = fd;
-  sending.total = static_cast<uint64_t>(size);
+  sending.file_bytes = static_cast<uint64_t>(size);
   sending.heard_ms = now;
+  sending.packing = true;
+  sending_.emplace(to, sending);
+  state_machine_->pack(peer_holds_[to], [this, to, transfer = sending.transfer](
+                                            const absl::StatusOr<std::string>& history) {
+    send_packed(to, transfer, history);
+  });
+}
+
+// history: the file that goes with the snapshot; an empty path: none.
+void Node::send_packed(NodeId to, uint64_t transfer, const absl::StatusOr<std::string>& history) {
+  const auto found = sending_.find(to);
+  const bool wanted = running() && found != sending_.end() && found->second.transfer == transfer;
+  absl::Status status = history.status();
+  int fd = -1;
+  int64_t size = 0;
+  if (history.ok() && !history->empty()) {
+    if (wanted) fd = fs_->open(*history, O_RDONLY, 0);
+    if (wanted) size = fd < 0 ? fd : fs_->size(fd);
+    if (size < 0) status = file_error(static_cast<int>(size), "read", *history);
+    (void)fs_->unlink(*history);
+  }
+  if (!wanted || !status.ok()) {
+    if (fd >= 0) fs_->close(fd);
+    if (!wanted) return;
+    spdlog::error("consensus: node {} needs the snapshot, but {}", to,
+                  std::string(status.message()));
+    end_sending(to, kRefusedPauseMs);
+    return;
+  }
+  Sending& sending = found->second;
+  sending.packing = false;
+  sending.history_fd = fd;
+  sending.total = sending.file_bytes + static_cast<uint64_t>(size);
+  sending.heard_ms = now_ms();
   spdlog::info(
       "consensus: node {} is too far behind for the log: sending it the snapshot up to entry {}, "
-      "{} bytes",
-      to, sending.index, sending.total);
-  pump_snapshot(to, &sending_.emplace(to, sending).first->second);
+      "{} bytes, and {} bytes of history",
+      to, sending.index, sending.file_bytes, size);
+  pump_snapshot(to, &sending);
 }
 
 void Node::pump_snapshot(NodeId to, Sending* sending) {
   while (sending->sent < sending->total && sending->sent - sending->acked < kWindowBytes &&
          net_->can_send(to)) {
+    const bool history = sending->sent >= sending->file_bytes;
+    const uint64_t from = history ? sending->file_bytes : 0;
+    const uint64_t end = history ? sending->total : sending->file_bytes;
     SnapshotPiece piece;
     piece.transfer = sending->transfer;
     piece.term = sending->term;
     piece.index = sending->index;
     piece.total = sending->total;
+    piece.file_bytes = sending->file_bytes;
     piece.offset = sending->sent;
-    piece.data.resize(std::min<uint64_t>(kMaxSnapshotPiece, sending->total - sending->sent));
-    const int64_t n = fs_->pread(sending->fd, piece.data.data(), piece.data.size(), sending->sent);
+    piece.data.resize(std::min<uint64_t>(kMaxSnapshotPiece, end - sending->sent));
+    const int64_t n = fs_->pread(history ? sending->history_fd : sending->fd, piece.data.data(),
+                                 piece.data.size(), sending->sent - from);
     if (n <= 0) {
       spdlog::error("consensus: {}",
                     std::string(file_error(n < 0 ? static_cast<int>(n) : -EIO, "read",
@@ -86,6 +125,7 @@ void Node::end_sending(NodeId to, uint64_t pause_ms) {
   const auto found = sending_.find(to);
   if (found == sending_.end()) return;
   fs_->close(found->second.fd);
+  if (found->second.history_fd >= 0) fs_->close(found->second.history_fd);
   sending_.erase(found);
   send_pause_[to] = now_ms() + pause_ms;
 }
@@ -118,7 +158,7 @@ void Node::check_sending() {
   for (const auto& [to, sending] : sending_) {
     const bool arrived = leads && xce_core_match(core_, to) >= sending.index;
     const bool lost = !leads || xce_core_term(core_) != sending.term || !net_->can_send(to) ||
-                      now - sending.heard_ms > kSendTimeoutMs;
+                      (!sending.packing && now - sending.heard_ms > kSendTimeoutMs);
     if (!arrived && !lost) continue;
     ended.push_back(to);
     if (arrived)
@@ -160,7 +200,8 @@ void Node::on_snapshot_piece(NodeId from, SnapshotPiece& piece) {
                  piece.index, from, piece.total);
     installer_ = around_->snapshot_installer(
         std::move(environment),
-        SnapshotInstaller::Source{from, piece.transfer, piece.term, piece.index, piece.total});
+        SnapshotInstaller::Source{from, piece.transfer, piece.term, piece.index, piece.total,
+                                  piece.file_bytes});
     acked_ = 0;
   }
   piece_ms_ = now;
@@ -258,6 +299,7 @@ void Node::adopt_snapshot(const SnapshotMeta& meta, StateMachine::Restored* stat
     return;
   }
   taker_->cancel();
+  unkept_.reset();
   log_ = MemoryLog({}, meta.index + 1, meta.index, meta.term);
   pending_writes_.clear();
   stored_ = meta.index;

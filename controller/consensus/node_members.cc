@@ -110,6 +110,7 @@ Greeting Node::check_hello(const Hello& hello, bool dialled) {
     greeting.removed = committed_members_.find(hello.node) == nullptr;
     return greeting;
   }
+  peer_holds_[hello.node] = hello.history;
   const auto seen = instances_.find(hello.node);
   if (seen != instances_.end() && seen->second.tag == member->tag) {
     if (seen->second.id == hello.instance) return {};

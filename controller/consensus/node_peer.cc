@@ -54,6 +54,7 @@ Hello Node::own_hello() {
                         : address_text(options_.advertise_host, options_.advertise_port);
   hello.serving = running();
   hello.conf_index = conf_index_;
+  hello.history = state_machine_->holds();
   return hello;
 }
 

@@ -12,8 +12,9 @@ namespace xce::consensus {
 namespace {
 
 constexpr uint64_t kChildPollMs = 20;
-constexpr uint64_t kMostTrailing =
-    16;  // times snapshot_trailing: kept for connected followers, at most
+// Kept for connected followers, at most: times snapshot_trailing, times snapshot_trailing_bytes.
+constexpr uint64_t kMostTrailing = 16;
+constexpr size_t kMostTrailingBytes = 4;
 
 }  // namespace
 
@@ -31,7 +32,8 @@ bool Node::snapshot_due() const {
 void Node::take_snapshot_if_due() {
   if (!backups_.empty()) answer_backups();
   if (!running() || !snapshot_due()) return;
-  if (taker_->busy() || installer_ != nullptr || now_ms() < no_snapshot_before_ms_) return;
+  if (taker_->busy() || unkept_ || installer_ != nullptr || now_ms() < no_snapshot_before_ms_)
+    return;
   // The log after a snapshot that is on its way must stay until it has arrived.
   if (!sending_.empty() || applied_ <= log_.snapshot_index() || conf_.empty()) return;
   SnapshotMeta meta;
@@ -51,6 +53,7 @@ void Node::take_snapshot_if_due() {
   }
   spdlog::info("consensus: taking a snapshot of everything up to entry {}; the fork took {} ms",
                meta.index, (around_->now_ns() - begin) / 1000000);
+  state_machine_->keep(meta.index);
   snapshot_begun_ms_ = now_ms();
   bytes_in_snapshot_ = applied_bytes_;
   if (child_timer_ == nullptr) child_timer_ = around_->timer([this] { look_after_child(); });
@@ -58,17 +61,22 @@ void Node::take_snapshot_if_due() {
 }
 
 void Node::look_after_child() {
-  if (!running() || !taker_->busy()) return;
-  const std::optional<absl::Status> ended = taker_->poll();
-  if (!ended) {
+  if (!running() || (!taker_->busy() && !unkept_)) return;
+  if (taker_->busy()) {
+    const std::optional<absl::Status> ended = taker_->poll();
+    if (ended && !ended->ok()) {
+      snapshot_failed(*ended);
+      return;
+    }
+    if (ended) unkept_ = taker_->meta();
+  }
+  // The file alone is not the state: what it leaves out must be safe as well.
+  if (!unkept_ || state_machine_->kept() < unkept_->index) {
     child_timer_->start(kChildPollMs);
     return;
   }
-  if (!ended->ok()) {
-    snapshot_failed(*ended);
-    return;
-  }
-  snapshot_taken(taker_->meta());
+  const SnapshotMeta meta = *std::exchange(unkept_, std::nullopt);
+  snapshot_taken(meta);
   settle();
 }
 
@@ -113,17 +121,30 @@ void Node::snapshot_taken(const SnapshotMeta& meta) {
 // How many entries before a snapshot at `index` to keep: enough for every connected follower to go
 // on from its own log, within reason, and for those to whom a snapshot is on its way.
 uint64_t Node::trailing_for(uint64_t index) const {
-  uint64_t trailing = options_.snapshot_trailing;
+  uint64_t trailing =
+      entries_within(index, options_.snapshot_trailing, options_.snapshot_trailing_bytes);
+  const uint64_t most = entries_within(index, kMostTrailing * options_.snapshot_trailing,
+                                       kMostTrailingBytes * options_.snapshot_trailing_bytes);
   for (const Member& peer : members_.all) {
     if (peer.id == options_.self || role_.role != Role::kLeader || !net_->can_send(peer.id))
       continue;
     const uint64_t match = xce_core_match(core_, peer.id);
-    if (match > 0 && match < index && index - match <= kMostTrailing * options_.snapshot_trailing)
+    if (match > 0 && match < index && index - match <= most)
       trailing = std::max(trailing, index - match);
   }
   for (const auto& [peer, sending] : sending_)
     if (sending.index < index) trailing = std::max(trailing, index - sending.index);
   return std::min<uint64_t>(trailing, UINT32_MAX / 2);
+}
+
+// How many entries up to `index` take at most so many bytes; `entries` of them at most.
+uint64_t Node::entries_within(uint64_t index, uint64_t entries, size_t bytes) const {
+  uint64_t n = 0;
+  for (size_t sum = 0; n < entries && n < index && log_.has(index - n); ++n) {
+    sum += entry_item_size(log_.at(index - n).data.size());
+    if (sum > bytes) break;
+  }
+  return n;
 }
 
 // What the log holds beside entries.

@@ -85,7 +85,8 @@ absl::Status Node::open_log() {
         "consensus: the log's last write had been cut short by a crash and was dropped; nobody was "
         "told of it");
   SnapshotMeta snapshot;
-  absl::Status loaded = load_snapshot(&contents, &snapshot);
+  absl::Status loaded = state_machine_->open(options_.data_dir);
+  if (loaded.ok()) loaded = load_snapshot(&contents, &snapshot);
   if (loaded.ok()) loaded = reconcile(snapshot, &contents);
   if (!loaded.ok()) return loaded;
   taker_ = around_->snapshot_taker(snapshots_, options_.snapshot_hook);
@@ -168,7 +169,7 @@ absl::Status Node::load_snapshot(LogContents* log, SnapshotMeta* meta) {
   if (!found.ok()) return found.status();
   const uint64_t newest = found->empty() ? 0 : found->front();
   const uint64_t log_last = log->entries.empty() ? 0 : log->first_index + log->entries.size() - 1;
-  absl::Status problem;
+  absl::Status problem, behind;
   for (const uint64_t index : *found) {
     // An older one will do if the log goes on from it to what the newest stood for.
     if (index != newest &&
@@ -188,6 +189,13 @@ absl::Status Node::load_snapshot(LogContents* log, SnapshotMeta* meta) {
                    (around_->now_ns() - begin) / 1000000);
       return absl::OkStatus();
     }
+    if (absl::IsOutOfRange(status)) {
+      // A crash came between the snapshot and the history that goes with it.
+      spdlog::info("consensus: {}. Going on without it", std::string(status.message()));
+      status = absl::DataLossError(status.message());
+      if (behind.ok()) behind = status;
+      continue;
+    }
     if (!absl::IsDataLoss(status)) return status;
     if (problem.ok()) problem = status;
   }
@@ -202,6 +210,7 @@ absl::Status Node::load_snapshot(LogContents* log, SnapshotMeta* meta) {
                     std::string(problem.message()));
     return absl::OkStatus();
   }
+  if (problem.ok()) problem = behind;
   if (!problem.ok()) return with_way_out(problem, options_.self);
   return absl::DataLossError(
       absl::StrCat(snapshots_, " has no snapshot, but the log in ", options_.data_dir,

@@ -39,6 +39,7 @@ absl::Status read_hello(wire::Hello::Reader in, Hello* out) {
   out->retry = in.getRetry();
   out->removed = in.getRemoved();
   out->conf_index = in.getConfIndex();
+  out->history = in.getHistoryIndex();
   if (out->node == 0) return invalid("node id 0");
   return absl::OkStatus();
 }
@@ -136,11 +137,15 @@ absl::Status read_message(wire::PeerMessage::Reader in, PeerMessage* out) {
       if (data.size() == 0 || data.size() > kMaxSnapshotPiece || m.getOffset() > m.getTotal() ||
           data.size() > m.getTotal() - m.getOffset())
         return invalid("piece of a snapshot of a bad size");
+      if (m.getFileBytes() > m.getTotal()) return invalid("snapshot larger than all of it");
       out->kind = PeerMessage::kSnapshotPiece;
-      out->piece = {
-          m.getTransfer(), m.getTerm(),
-          m.getIndex(),    m.getTotal(),
-          m.getOffset(),   std::string(reinterpret_cast<const char*>(data.begin()), data.size())};
+      out->piece = {m.getTransfer(),
+                    m.getTerm(),
+                    m.getIndex(),
+                    m.getTotal(),
+                    m.getOffset(),
+                    std::string(reinterpret_cast<const char*>(data.begin()), data.size()),
+                    m.getFileBytes() == 0 ? m.getTotal() : m.getFileBytes()};
       return absl::OkStatus();
     }
     case wire::PeerMessage::SNAPSHOT_ACK: {
@@ -185,6 +190,7 @@ void append_hello_frame(const Hello& hello, std::string* out) {
   to.setRetry(hello.retry);
   to.setRemoved(hello.removed);
   to.setConfIndex(hello.conf_index);
+  to.setHistoryIndex(hello.history);
   append_frame_of(message, out);
 }
 
@@ -228,6 +234,7 @@ void append_snapshot_piece_frame(const SnapshotPiece& piece, std::string* out) {
   to.setIndex(piece.index);
   to.setTotal(piece.total);
   to.setOffset(piece.offset);
+  to.setFileBytes(piece.file_bytes);
   to.setData(
       capnp::Data::Reader(reinterpret_cast<const kj::byte*>(piece.data.data()), piece.data.size()));
   append_frame_of(message, out);

@@ -37,6 +37,7 @@ struct Hello {
   // Of a refusal: by the committed configuration of conf_index the receiver is no member.
   bool removed = false;
   uint64_t conf_index = 0;  // the sender's newest committed configuration
+  uint64_t history = 0;     // see StateMachine::holds()
 };
 
 struct Suspect {
@@ -59,7 +60,8 @@ struct SnapshotPiece {
   uint64_t index = 0;
   uint64_t total = 0;
   uint64_t offset = 0;
-  std::string data;  // at most kMaxSnapshotPiece
+  std::string data;         // at most kMaxSnapshotPiece
+  uint64_t file_bytes = 0;  // of total, those of the snapshot's file; the rest is history
 };
 
 struct SnapshotAck {

@@ -14,7 +14,9 @@ SnapshotInstaller::SnapshotInstaller(Environment environment, Source source)
     : environment_(std::move(environment)),
       source_(source),
       temporary_(
-          absl::StrCat(environment_.directory, "/install-", absl::Hex(source.transfer), ".tmp")) {
+          absl::StrCat(environment_.directory, "/install-", absl::Hex(source.transfer), ".tmp")),
+      history_(
+          absl::StrCat(environment_.directory, "/history-", absl::Hex(source.transfer), ".tmp")) {
   if (environment_.ask)
     environment_.ask();
   else
@@ -25,6 +27,7 @@ SnapshotInstaller::~SnapshotInstaller() {
   give_up();
   if (thread_.joinable()) thread_.join();
   if (fd_ >= 0) environment_.fs->close(fd_);
+  if (history_fd_ >= 0) environment_.fs->close(history_fd_);
 }
 
 void SnapshotInstaller::give_up() {
@@ -86,8 +89,11 @@ void SnapshotInstaller::work() {
     phase_ = at_ < source_.total ? Phase::kPieces : Phase::kInstall;
     return;
   }
-  if (fd_ >= 0) fs->close(fd_);
-  fd_ = -1;
+  for (int* fd : {&fd_, &history_fd_}) {
+    if (*fd >= 0) fs->close(*fd);
+    *fd = -1;
+  }
+  if (source_.file_bytes < source_.total) (void)fs->unlink(history_);
   if (!status.ok()) {
     result_.state.reset();
     (void)fs->unlink(temporary_);
@@ -99,7 +105,12 @@ void SnapshotInstaller::work() {
 
 absl::Status SnapshotInstaller::create() {
   fd_ = environment_.fs->open(temporary_, O_WRONLY | O_CREAT | O_TRUNC, 0600);
-  return fd_ < 0 ? file_error(fd_, "create", temporary_) : step(SnapshotStep::kInstallBegun);
+  if (fd_ < 0) return file_error(fd_, "create", temporary_);
+  if (source_.file_bytes < source_.total) {
+    history_fd_ = environment_.fs->open(history_, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    if (history_fd_ < 0) return file_error(history_fd_, "create", history_);
+  }
+  return step(SnapshotStep::kInstallBegun);
 }
 
 absl::Status SnapshotInstaller::take_piece() {
@@ -110,7 +121,13 @@ absl::Status SnapshotInstaller::take_piece() {
     piece = std::move(pieces_.front());
     pieces_.pop_front();
   }
-  const absl::Status status = write_fully(environment_.fs, fd_, piece, at_, temporary_);
+  // A piece is of one of the two.
+  const bool history = at_ >= source_.file_bytes;
+  if (!history && piece.size() > source_.file_bytes - at_)
+    return absl::DataLossError("a piece of the snapshot reaches beyond its file");
+  const absl::Status status =
+      history ? write_fully(environment_.fs, history_fd_, piece, at_ - source_.file_bytes, history_)
+              : write_fully(environment_.fs, fd_, piece, at_, temporary_);
   at_ += piece.size();
   written_ = at_;
   environment_.wake();
@@ -121,7 +138,14 @@ absl::Status SnapshotInstaller::take_piece() {
 absl::Status SnapshotInstaller::install(SnapshotMeta* meta,
                                         std::unique_ptr<StateMachine::Restored>* state) {
   if (const int rv = environment_.fs->fsync(fd_); rv < 0) return file_error(rv, "sync", temporary_);
+  if (history_fd_ >= 0) {
+    const int rv = environment_.fs->fsync(history_fd_);
+    if (rv < 0) return file_error(rv, "sync", history_);
+  }
   absl::Status status = step(SnapshotStep::kInstallReceived);
+  // First the history: a state that leaves out more than is there is not loaded. What is taken is
+  // right even if the snapshot is not.
+  if (status.ok() && history_fd_ >= 0) status = environment_.state_machine->unpack(history_);
   if (!status.ok()) return status;
   auto reader = SnapshotReader::open(environment_.fs, temporary_);
   if (!reader.ok()) return reader.status();

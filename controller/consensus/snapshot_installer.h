@@ -26,10 +26,11 @@ class SnapshotInstaller {
  public:
   struct Source {
     NodeId from = 0;
-    uint64_t transfer = 0;  // number of this transfer, the sender's choice
-    uint64_t term = 0;      // in which the sender leads
-    uint64_t index = 0;     // of the snapshot
-    uint64_t total = 0;     // bytes of the file
+    uint64_t transfer = 0;    // number of this transfer, the sender's choice
+    uint64_t term = 0;        // in which the sender leads
+    uint64_t index = 0;       // of the snapshot
+    uint64_t total = 0;       // bytes of the file and of the history that goes with it
+    uint64_t file_bytes = 0;  // of the file
   };
   struct Result {
     absl::Status status;
@@ -83,11 +84,12 @@ class SnapshotInstaller {
 
   const Environment environment_;
   const Source source_;
-  const std::string temporary_;
+  const std::string temporary_, history_;  // paths
   uint64_t taken_ = 0;
   Phase phase_ = Phase::kCreate;  // this, fd_ and at_ are the thread's
   int fd_ = -1;
-  uint64_t at_ = 0;  // bytes in the file
+  int history_fd_ = -1;
+  uint64_t at_ = 0;  // bytes in both files
   std::atomic<uint64_t> written_{0};
   std::atomic<bool> stopping_{false};
   std::atomic<bool> done_{false};

@@ -10,9 +10,12 @@
 #include <unistd.h>
 #include <uv.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <string>
@@ -126,7 +129,25 @@ class TestNode final : public StateMachine, public Listener {
       if (!read_all(entry.data(), entry.size())) return absl::DataLossError("cut short");
       state->applied[head[0]] = {head[1], std::move(entry)};
     }
+    if (!state->applied.empty() && state->applied.rbegin()->first > held_upto)
+      return absl::OutOfRangeError("what is kept ends before the snapshot");
     return state;
+  }
+  void keep(uint64_t index) override { asked_to_keep = index; }
+  uint64_t kept() const override { return kept_upto; }
+  uint64_t holds() const override { return told_upto; }
+  void pack(uint64_t after, std::function<void(absl::StatusOr<std::string>)> done) override {
+    packed_after = after;
+    if (to_pack.empty()) return done(std::string());
+    const std::string path = pack_directory + "/pack";
+    std::ofstream(path) << to_pack;
+    done(path);
+  }
+  absl::Status unpack(const std::string& path) override {
+    std::ifstream file(path);
+    unpacked.assign(std::istreambuf_iterator<char>(file), {});
+    held_upto = UINT64_MAX;
+    return absl::OkStatus();
   }
   void restore(uint64_t index, Restored* state) override {
     applied.swap(static_cast<State*>(state)->applied);
@@ -151,6 +172,13 @@ class TestNode final : public StateMachine, public Listener {
   absl::Status fatal;
   int restores = 0;  // states taken from a snapshot since the start
   bool accepting = true;
+
+  // What it keeps beside its snapshots. Until told otherwise, everything is kept at once.
+  uint64_t kept_upto = UINT64_MAX, asked_to_keep = 0;
+  std::atomic<uint64_t> held_upto{UINT64_MAX};  // snapshots beyond it are not loaded
+  uint64_t told_upto = 0;                       // in hello
+  std::string pack_directory, to_pack, unpacked;
+  uint64_t packed_after = UINT64_MAX;
 
  private:
   struct State final : Restored {

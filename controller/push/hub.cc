@@ -18,11 +18,26 @@ int64_t bytes_of(const Event& event, bool full) {
   return n;
 }
 
+// What an event takes in the ring. A job's body is the state's, too, as long as that has the job.
+int64_t memory_of(const Event& event) {
+  int64_t n = static_cast<int64_t>(sizeof(Event)) + 96;
+  const Job* job = std::get_if<Job>(&event);
+  if (job == nullptr) return n;
+  for (const std::string* text :
+       {&job->spec.name, &job->spec.user, &job->spec.queue, &job->spec.work_dir,
+        &job->spec.stdin_path.get(), &job->spec.stdout_path.get(), &job->spec.stderr_path.get(),
+        &job->spec.submit_key, &job->spec.comment.get(), &job->reason, &job->stdout_file.get(),
+        &job->stderr_file.get()})
+    if (text->capacity() > 15) n += static_cast<int64_t>(text->capacity()) + 16;
+  return n + static_cast<int64_t>(job->allocs.size() * sizeof(Alloc));
+}
+
 }  // namespace
 
 void Hub::restored(Index applied) {
   first_position_ += ring_.size();
   ring_.clear();
+  ring_memory_ = 0;
   applied_ = gone_ = applied;
   holders_.clear();
 }
@@ -69,14 +84,19 @@ void Hub::add(Index index, std::vector<Event> events) {
     const auto shared = std::make_shared<const Event>(std::move(event));
     to_workers(index, shared, audience(*shared));
     if (std::holds_alternative<OutboxApplied>(*shared)) continue;  // concerns its worker alone
-    ring_.push_back({index, shared, bytes_of(*shared, false)});
+    ring_.push_back({index, shared, bytes_of(*shared, false), memory_of(*shared)});
+    ring_memory_ += ring_.back().memory;
   }
-  trim_ring(consumers_.empty() ? options_.ring_events : options_.lag_events, end_position());
+  if (consumers_.empty())
+    trim_ring(options_.ring_events, options_.ring_bytes, end_position());
+  else
+    trim_ring(options_.lag_events, options_.lag_bytes, end_position());
 }
 
-void Hub::trim_ring(size_t events, uint64_t until) {
-  while (ring_.size() > events && first_position_ < until) {
+void Hub::trim_ring(size_t events, int64_t bytes, uint64_t until) {
+  while ((ring_.size() > events || ring_memory_ > bytes) && first_position_ < until) {
     gone_ = ring_.front().index;
+    ring_memory_ -= ring_.front().memory;
     ring_.pop_front();
     ++first_position_;
   }
@@ -243,11 +263,11 @@ Hub::Out Hub::flush() {
     if (!kept) slow.push_back(conn);
   }
   for (ConnId conn : slow) remove(conn);
-  if (ring_.size() > options_.ring_events) {
+  if (ring_.size() > options_.ring_events || ring_memory_ > options_.ring_bytes) {
     uint64_t needed = end_position();
     for (const auto& [conn, consumer] : consumers_)
       if (!consumer.worker()) needed = std::min(needed, consumer.next);
-    trim_ring(options_.ring_events, needed);
+    trim_ring(options_.ring_events, options_.ring_bytes, needed);
   }
   out.too_slow = std::move(slow);
   if (!finished_.empty()) {

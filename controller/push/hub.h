@@ -22,8 +22,10 @@
 namespace xce::push {
 
 struct HubOptions {
-  size_t ring_events = 65536;  // kept for consumers that resume
-  size_t lag_events = 262144;  // kept while a consumer has not got them; more: it is dropped
+  size_t ring_events = 65536;     // kept for consumers that resume
+  size_t lag_events = 262144;     // kept while a consumer has not got them; more: it is dropped
+  int64_t ring_bytes = 24 << 20;  // of the former, in memory, about
+  int64_t lag_bytes = 96 << 20;   // of the latter
   int64_t high_water_bytes =
       1024 * 1024;             // a connection with more unsent bytes gets no further events yet
   size_t batch_events = 2048;  // at most, in one Push
@@ -77,7 +79,8 @@ class Hub {
   struct Entry {
     Index index;
     EventPtr event;
-    int64_t bytes;  // estimate
+    int64_t bytes;   // to send, an estimate
+    int64_t memory;  // in bytes, an estimate
   };
   struct Own {
     Index index;
@@ -94,8 +97,8 @@ class Hub {
     bool worker() const { return role == Role::kWorker; }
   };
 
-  // Drops the oldest events, down to that many, but none from position `until` on.
-  void trim_ring(size_t events, uint64_t until);
+  // Drops the oldest events, down to that many of so many bytes, but none from position `until` on.
+  void trim_ring(size_t events, int64_t bytes, uint64_t until);
   uint64_t end_position() const { return first_position_ + ring_.size(); }
   Consumer& put(ConnId conn, Role role, std::string_view host, std::shared_ptr<Flow> flow);
   std::vector<std::string> audience(const Event& event);
@@ -111,6 +114,7 @@ class Hub {
   Index gone_ = 0;               // events up to here are not in the ring
   uint64_t first_position_ = 0;  // of ring_.front(); positions count events ever added
   std::deque<Entry> ring_;
+  int64_t ring_memory_ = 0;  // of its entries
   std::map<ConnId, Consumer> consumers_;
   std::map<std::string, ConnId, std::less<>> workers_;  // by host
   std::map<JobId, std::vector<std::string>>

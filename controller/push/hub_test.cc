@@ -108,6 +108,34 @@ TEST(Hub, WhoFallsOutOfTheRingIsDropped) {
   EXPECT_FALSE(hub.subscribed(1));
 }
 
+// Large events count for what they are: the ring is bounded in memory, too.
+TEST(Hub, TheRingIsBoundedInBytes) {
+  const auto large = [](JobId id) {
+    std::vector<Event> events = job(id);
+    std::get<Job>(events[0]).spec.comment = std::string(4000, 'c');
+    return events;
+  };
+  HubOptions options;
+  options.ring_bytes = 15000;  // three of them
+  options.lag_bytes = 40000;   // eight
+  Hub hub(options);
+  for (Index i = 1; i <= 5; ++i) hub.add(i, large(i));
+  const auto resumes = [&](ConnId conn, Index from) {
+    hub.subscribe(conn, Role::kUser, "", flow(), from);
+    return jobs_to(hub.flush(), conn).size();
+  };
+  EXPECT_EQ(resumes(1, 2), 3u);
+  EXPECT_EQ(resumes(2, 1), 0u);  // that is gone
+  hub.remove(2);
+  const auto slow = flow();
+  hub.join(3, Role::kScheduler, "", slow);
+  slow->bytes = options.high_water_bytes;
+  for (Index i = 6; i <= 13; ++i) hub.add(i, large(i));
+  EXPECT_TRUE(hub.flush().too_slow.empty());
+  for (Index i = 14; i <= 16; ++i) hub.add(i, large(i));
+  EXPECT_EQ(hub.flush().too_slow, std::vector<ConnId>{3});
+}
+
 TEST(Hub, ABatchThatCutsAnEntryPromisesLess) {
   HubOptions options;
   options.batch_events = 2;

@@ -34,13 +34,23 @@ consensus::Options with_tls(const DaemonOptions& options) {
 
 Daemon::Daemon(DaemonOptions options)
     : options_(std::move(options)),
+      history_(
+          options_.history,
+          [this](std::function<void()> work) { from_history_.post(std::move(work)); },
+          [this](absl::Status status) { consensus_.fail(std::move(status)); },
+          [this] { consensus_.resume(); }),
       consensus_(init(&loop_), with_tls(options_), this, this),
-      replica_(&consensus_, &options_.consensus),
-      service_(options_.service, Runner::clock(), &state_, &replica_,
-               [this](std::vector<Outgoing> outgoing) { gateway_.post(std::move(outgoing)); }),
+      replica_(&consensus_, &options_.consensus, &history_),
+      service_(
+          options_.service, Runner::clock(), &state_, &replica_,
+          [this](std::vector<Outgoing> outgoing) { gateway_.post(std::move(outgoing)); },
+          &history_),
       runner_(&loop_, &service_),
       gateway_(options_.limits, options_.tls,
                [this](std::vector<Inbound> inbound) { runner_.post(std::move(inbound)); }) {
+  from_history_.open(&loop_, [](std::vector<std::function<void()>> works) {
+    for (const auto& work : works) work();
+  });
   uv_signal_init(&loop_, &term_);
   uv_signal_init(&loop_, &int_);
   uv_timer_init(&loop_, &timer_);
@@ -127,6 +137,7 @@ void Daemon::stop() { uv_async_send(&stopper_); }
 
 void Daemon::apply(uint64_t index, uint64_t, std::string_view entry) {
   service_.apply(index, entry);
+  heap_.advise();
 }
 
 namespace {
@@ -135,14 +146,28 @@ struct LoadedState : consensus::StateMachine::Restored {
 };
 }  // namespace
 
+absl::Status Daemon::open(const std::string& data_dir) {
+  return history_.open(data_dir + "/history");
+}
+
 bool Daemon::save(const std::function<bool(std::string_view)>& write) const {
   return save_state(state_, write);
 }
 
 absl::StatusOr<std::unique_ptr<consensus::StateMachine::Restored>> Daemon::load(
     const std::function<size_t(char*, size_t)>& read) {
-  auto state = load_state(read);
+  uint16_t version = 0;
+  auto state = load_state(
+      [&](char* to, size_t n) {
+        if (std::this_thread::get_id() == thread_) heap_.advise();  // at the start
+        return read(to, n);
+      },
+      &version);
   if (!state.ok()) return state.status();
+  if (version >= kDepartedApart && (*state)->applied() > history_.written())
+    return absl::OutOfRangeError(absl::StrCat(
+        "the history of ended jobs in ", options_.consensus.data_dir, "/history ends at entry ",
+        history_.written(), ", before the snapshot up to entry ", (*state)->applied()));
   auto loaded = std::make_unique<LoadedState>();
   loaded->state = *std::move(state);
   return loaded;
@@ -213,6 +238,7 @@ void Daemon::end() {
   consensus_.stop();  // answers whoever still waits
   runner_.close();    // hands the last answers to the gateway
   gateway_.stop();
+  from_history_.close();
   uv_close(reinterpret_cast<uv_handle_t*>(&term_), nullptr);
   uv_close(reinterpret_cast<uv_handle_t*>(&int_), nullptr);
   uv_close(reinterpret_cast<uv_handle_t*>(&timer_), nullptr);

@@ -10,11 +10,14 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <thread>
 
 #include "absl/status/status.h"
 #include "controller/consensus/consensus.h"
+#include "controller/history/history.h"
 #include "controller/service/connection.h"
 #include "controller/service/gateway.h"
+#include "controller/service/huge_heap.h"
 #include "controller/service/real_replica.h"
 #include "controller/service/runner.h"
 #include "controller/service/service.h"
@@ -30,6 +33,7 @@ struct DaemonOptions {
   uint16_t metrics_port = 0;
   std::string port_file;  // gets the port once it listens; empty: none
   consensus::Options consensus;
+  history::Options history;
   ServiceOptions service;
   Limits limits;
   std::shared_ptr<net::TlsCredentials> tls;  // null: without TLS. Of clients and of peers.
@@ -54,6 +58,15 @@ class Daemon : private consensus::StateMachine, private consensus::Listener {
   enum class Phase { kServing, kHandingOver, kDraining, kStopped };
 
   void apply(uint64_t index, uint64_t term, std::string_view entry) override;
+  absl::Status open(const std::string& data_dir) override;
+  bool takes_more() const override { return !history_.full(); }
+  void keep(uint64_t index) override { history_.keep(index); }
+  uint64_t kept() const override { return history_.kept(); }
+  uint64_t holds() const override { return history_.written(); }
+  void pack(uint64_t after, std::function<void(absl::StatusOr<std::string>)> done) override {
+    history_.pack(after, std::move(done));
+  }
+  absl::Status unpack(const std::string& path) override { return history_.unpack(path); }
   bool save(const std::function<bool(std::string_view)>& write) const override;
   absl::StatusOr<std::unique_ptr<Restored>> load(
       const std::function<size_t(char*, size_t)>& read) override;
@@ -70,7 +83,11 @@ class Daemon : private consensus::StateMachine, private consensus::Listener {
 
   const DaemonOptions options_;
   uv_loop_t loop_;
+  HugeHeap heap_;
+  const std::thread::id thread_ = std::this_thread::get_id();
   state::State state_;
+  Mailbox<std::function<void()>> from_history_;
+  history::History history_;
   consensus::Consensus consensus_;
   RealReplica replica_;
   Service service_;

@@ -33,17 +33,16 @@ Job shown(const Job& job, bool full, const Identity& who) {
   return copy;
 }
 
-void answer_jobs(const state::State& state, const JobFilter& filter, const Identity& who,
-                 Answer* answer) {
-  const auto found = state.jobs(filter, kMaxRows);
+// As many of the jobs as a page may hold.
+JobPageBody page_of(const std::vector<const Job*>& jobs, bool full, JobId next_after_id,
+                    const Identity& who) {
   JobPageBody page;
-  page.full = filter.full;
-  page.total = found.total;
-  page.next_after_id = found.next_after_id;
-  page.jobs.reserve(found.jobs.size());
+  page.full = full;
+  page.next_after_id = next_after_id;
+  page.jobs.reserve(jobs.size());
   size_t bytes = 0;
-  for (const Job* job : found.jobs) {
-    Job copy = shown(*job, filter.full, who);
+  for (const Job* job : jobs) {
+    Job copy = shown(*job, full, who);
     bytes += bytes_of(copy);
     if (!page.jobs.empty() && bytes > kMaxPageBytes) {
       page.next_after_id = page.jobs.back().id;
@@ -51,7 +50,46 @@ void answer_jobs(const state::State& state, const JobFilter& filter, const Ident
     }
     page.jobs.push_back(std::move(copy));
   }
+  return page;
+}
+
+void answer_jobs(const state::State& state, const JobFilter& filter, const Identity& who,
+                 Answer* answer) {
+  const auto found = state.jobs(filter, kMaxRows);
+  JobPageBody page = page_of(found.jobs, filter.full, found.next_after_id, who);
+  page.total = found.total;
   answer->body = std::move(page);
+}
+
+constexpr uint32_t ended_states() {
+  uint32_t states = 0;
+  for (int s = 0; s < kJobStates; ++s)
+    if (is_ended(static_cast<JobState>(s))) states |= 1u << s;
+  return states;
+}
+
+// What a read asks of jobs that may have departed; nothing: it asks nothing of them.
+std::optional<JobFilter> wanted_of(const state::State& state, const Request& request) {
+  JobFilter filter;
+  switch (request.ask) {
+    case Ask::kJobInfo: filter.ids = {std::get<uint64_t>(request.what)}; break;
+    case Ask::kJobHist:
+    case Ask::kJobList: filter = std::get<JobFilter>(request.what); break;
+    default: return std::nullopt;
+  }
+  if (request.ask == Ask::kJobHist) {
+    filter.states = filter.states == 0 ? ended_states() : filter.states & ended_states();
+    if (filter.states == 0) filter.states = 1u << kJobStates;  // none, where 0 would mean all
+    return filter;
+  }
+  if (filter.states != 0 && (filter.states & ended_states()) == 0) return std::nullopt;
+  if (filter.ids.empty())
+    return filter.array_id != 0 && filter.array_id < state.next_job() ? std::make_optional(filter)
+                                                                      : std::nullopt;
+  const bool gone = std::any_of(filter.ids.begin(), filter.ids.end(), [&](JobId id) {
+    return id != 0 && id < state.next_job() && state.job(id) == nullptr;
+  });
+  return gone ? std::make_optional(std::move(filter)) : std::nullopt;
 }
 
 void answer_job(const state::State& state, JobId id, const Identity& who, Answer* answer) {
@@ -143,19 +181,63 @@ bool may_see(const Job& job, const Identity& who) {
   return who.role != Role::kUser || who.uid == 0 || who.user == job.spec.user;
 }
 
+std::optional<HalfAnswer> half_of(const state::State& state, const Request& request) {
+  std::optional<JobFilter> filter = wanted_of(state, request);
+  if (!filter) return std::nullopt;
+  HalfAnswer half;
+  half.query.filter = *std::move(filter);
+  half.query.max_jobs =
+      half.query.filter.limit == 0 ? kMaxRows : std::min<size_t>(half.query.filter.limit, kMaxRows);
+  half.query.max_bytes = kMaxPageBytes;
+  const auto found = state.jobs(half.query.filter, kMaxRows);
+  half.jobs.reserve(found.jobs.size());
+  for (const Job* job : found.jobs) half.jobs.push_back(*job);
+  half.next_after_id = half.query.stop_at = found.next_after_id;
+  half.total = found.total;
+  return half;
+}
+
+void answer_whole(HalfAnswer half, history::Page page, const Request& request, Answer* answer) {
+  const JobFilter& filter = half.query.filter;
+  const bool down = filter.descending;
+  const bool info = request.ask == Ask::kJobInfo;
+  std::vector<const Job*> jobs;
+  for (const Job& job : half.jobs) jobs.push_back(&job);
+  for (const Job& job : page.jobs) jobs.push_back(&job);
+  std::stable_sort(jobs.begin(), jobs.end(), [down](const Job* a, const Job* b) {
+    return down ? a->id > b->id : a->id < b->id;
+  });
+  const auto last = std::unique(jobs.begin(), jobs.end(),
+                                [](const Job* a, const Job* b) { return a->id == b->id; });
+  const uint64_t twice = static_cast<uint64_t>(jobs.end() - last);
+  jobs.erase(last, jobs.end());
+  // The page ends where one of the halves does: of ids beyond it, that half has not told.
+  JobId end = half.next_after_id;
+  if (page.next_after_id != 0 &&
+      (end == 0 || (down ? page.next_after_id > end : page.next_after_id < end)))
+    end = page.next_after_id;
+  while (end != 0 && !jobs.empty() && (down ? jobs.back()->id < end : jobs.back()->id > end))
+    jobs.pop_back();
+  if (jobs.size() > half.query.max_jobs) {
+    jobs.resize(half.query.max_jobs);
+    end = jobs.back()->id;
+  }
+  if (info && jobs.empty()) {
+    answer->status = E_XCE_NOENT;
+    answer->message = absl::StrCat("job ", filter.ids[0], " is no longer in the history");
+    return;
+  }
+  JobPageBody body = page_of(jobs, filter.full || info, end, *request.who);
+  body.total = half.total + page.jobs.size() - twice;
+  answer->body = std::move(body);
+}
+
 void answer_read(const state::State& state, const Request& request, Answer* answer) {
   switch (request.ask) {
     case Ask::kJobList:
       answer_jobs(state, std::get<JobFilter>(request.what), *request.who, answer);
       break;
-    case Ask::kJobHist: {
-      JobFilter filter = std::get<JobFilter>(request.what);
-      if (filter.states == 0)
-        for (int s = static_cast<int>(JobState::kCompleted); s < kJobStates; ++s)
-          filter.states |= 1u << s;
-      answer_jobs(state, filter, *request.who, answer);
-      break;
-    }
+    case Ask::kJobHist: answer_jobs(state, *wanted_of(state, request), *request.who, answer); break;
     case Ask::kJobInfo:
       answer_job(state, std::get<uint64_t>(request.what), *request.who, answer);
       break;

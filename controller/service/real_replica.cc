@@ -1,5 +1,10 @@
 #include "controller/service/real_replica.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -87,11 +92,13 @@ void RealReplica::change_members(const MemberControl& wish, bool resent, Index b
 }
 
 namespace {
-// The backup's header, then the snapshot.
+// The backup's header, then the snapshot, then the history.
 class SnapshotBackup final : public BackupSource {
  public:
-  SnapshotBackup(std::unique_ptr<consensus::SnapshotCopy> snapshot, uint64_t cluster)
-      : snapshot_(std::move(snapshot)) {
+  // history: its file, which becomes this object's; -1: there is none.
+  SnapshotBackup(std::unique_ptr<consensus::SnapshotCopy> snapshot, int history,
+                 uint64_t history_bytes, uint64_t cluster)
+      : snapshot_(std::move(snapshot)), history_(history), history_bytes_(history_bytes) {
     consensus::BackupHeader header;
     header.cluster = cluster;
     header.index = snapshot_->index();
@@ -99,28 +106,68 @@ class SnapshotBackup final : public BackupSource {
                          std::chrono::system_clock::now().time_since_epoch())
                          .count();
     header.snapshot_bytes = snapshot_->bytes();
+    header.history_bytes = history_bytes_;
     header_ = consensus::encode_backup_header(header);
   }
+  ~SnapshotBackup() override {
+    if (history_ >= 0) ::close(history_);
+  }
   Index index() const override { return snapshot_->index(); }
-  uint64_t total() const override { return header_.size() + snapshot_->bytes(); }
+  uint64_t total() const override { return header_.size() + snapshot_->bytes() + history_bytes_; }
   absl::StatusOr<std::string> read(uint64_t offset, size_t n) const override {
     if (offset < header_.size()) return header_.substr(offset, n);
-    return snapshot_->read(offset - header_.size(), n);
+    offset -= header_.size();
+    if (offset < snapshot_->bytes())
+      return snapshot_->read(offset, std::min<uint64_t>(n, snapshot_->bytes() - offset));
+    offset -= snapshot_->bytes();
+    std::string out(std::min<uint64_t>(n, history_bytes_ - std::min(offset, history_bytes_)), '\0');
+    const ssize_t got = ::pread(history_, out.data(), out.size(), static_cast<off_t>(offset));
+    if (got < 0 || static_cast<size_t>(got) != out.size())
+      return absl::UnavailableError("the packed history cannot be read");
+    return out;
   }
 
  private:
   const std::unique_ptr<consensus::SnapshotCopy> snapshot_;
+  const int history_;
+  const uint64_t history_bytes_;
   std::string header_;
 };
+
+// Opens a file and takes it out of its directory.
+absl::StatusOr<int> take_file(const std::string& path, uint64_t* bytes) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  struct stat status {};
+  const bool good = fd >= 0 && ::fstat(fd, &status) == 0;
+  ::unlink(path.c_str());
+  if (!good) {
+    if (fd >= 0) ::close(fd);
+    return absl::UnavailableError("cannot read " + path);
+  }
+  *bytes = static_cast<uint64_t>(status.st_size);
+  return fd;
+}
 }  // namespace
 
 void RealReplica::backup(BackupReady ready) {
   consensus_->backup([this, ready = std::move(ready)](
                          absl::StatusOr<std::unique_ptr<consensus::SnapshotCopy>> snapshot) {
-    if (!snapshot.ok())
+    if (!snapshot.ok()) {
       ready(snapshot.status());
-    else
-      ready(std::make_unique<SnapshotBackup>(*std::move(snapshot), consensus_->cluster_id()));
+      return;
+    }
+    // The history afterwards: it must not end before the snapshot.
+    const auto taken =
+        std::make_shared<std::unique_ptr<consensus::SnapshotCopy>>(*std::move(snapshot));
+    history_->pack(0, [this, ready, taken](absl::StatusOr<std::string> path) {
+      uint64_t bytes = 0;
+      absl::StatusOr<int> fd = path.ok() ? take_file(*path, &bytes) : path.status();
+      if (fd.ok())
+        ready(std::make_unique<SnapshotBackup>(std::move(*taken), *fd, bytes,
+                                               consensus_->cluster_id()));
+      else
+        ready(fd.status());
+    });
   });
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "controller/consensus/consensus.h"
+#include "controller/history/history.h"
 #include "controller/service/replica.h"
 
 namespace xce::service {
@@ -17,8 +18,9 @@ RoleView role_view(const consensus::RoleInfo& info);
 class RealReplica : public Replica {
  public:
   // options: as given to consensus; own_port: where this node really listens.
-  RealReplica(consensus::Consensus* consensus, const consensus::Options* options)
-      : consensus_(consensus), options_(options) {}
+  RealReplica(consensus::Consensus* consensus, const consensus::Options* options,
+              history::History* history)
+      : consensus_(consensus), options_(options), history_(history) {}
   void set_own_address(std::string host, uint16_t port) {
     own_host_ = std::move(host);
     own_port_ = port;
@@ -42,6 +44,7 @@ class RealReplica : public Replica {
  private:
   consensus::Consensus* const consensus_;
   const consensus::Options* const options_;
+  history::History* const history_;
   std::string own_host_;
   uint16_t own_port_ = 0;
 };

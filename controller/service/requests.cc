@@ -13,7 +13,6 @@ namespace xce::service {
 namespace {
 
 constexpr size_t kMaxWriteBytes = 3 * 1024 * 1024 + 256 * 1024;  // of one command in the log
-constexpr uint32_t kMaxLogBytes = 1024 * 1024;
 
 const char* word(NodeRole role) {
   switch (role) {
@@ -332,8 +331,14 @@ void Service::barrier_done(std::vector<Request> reads, bool leader) {
 
 void Service::answer_now(const Request& request) {
   if (request.ask == Ask::kJobLog) {
-    ask_worker(request);
+    ask_for_log(request);
     return;
+  }
+  if (archive_ != nullptr) {
+    if (std::optional<HalfAnswer> half = half_of(*state_, request)) {
+      ask_archive(request, *std::move(half));
+      return;
+    }
   }
   Answer reply = answer_to(request);
   if (request.ask == Ask::kHello)
@@ -404,61 +409,6 @@ Telemetry Service::telemetry() const {
   out.reads_waiting = barrier_reads_.size() + waiting_reads_ + ready_reads_.size();
   replica_->measure(&out.disk);
   return out;
-}
-
-// ---- a job's output -----------------------------------------------------------------------------
-
-void Service::ask_worker(const Request& request) {
-  const auto& what = std::get<LogRequest>(request.what);
-  const Job* job = state_->job(what.job);
-  if (job == nullptr) {
-    answer_status(request, E_XCE_NOENT, absl::StrCat("no job ", what.job));
-    return;
-  }
-  if (!may_see(*job, *request.who)) {
-    answer_status(request, E_XCE_PERM,
-                  absl::StrCat("job ", what.job, " is ", job->spec.user, "'s"));
-    return;
-  }
-  if (job->allocs.empty()) {
-    answer_status(request, E_XCE_NOENT,
-                  absl::StrCat("job ", what.job, " has not run yet (it is ", name_of(job->state),
-                               "): it has no output"));
-    return;
-  }
-  const std::string& host = job->allocs.front().host;
-  const std::string& file = what.stream == Stream::kStderr && !job->stderr_file.empty()
-                                ? job->stderr_file
-                                : job->stdout_file;
-  const std::string where =
-      absl::StrCat(file.empty() ? "the file that its -o option names" : file, " on host ", host);
-  const ConnId worker = serving() ? hub_.worker_of(host) : 0;
-  if (worker == 0) {
-    answer_status(request, E_XCE_BUSY,
-                  absl::StrCat("the worker of host ", host,
-                               " is not connected now; try again, or read ", where));
-    return;
-  }
-  LogQuestion question{request.conn, request.seq, host, where,
-                       clock_.monotonic_us() / 1000 + options_.log_query_ms};
-  const uint32_t limit = what.limit == 0 || what.limit > kMaxLogBytes ? kMaxLogBytes : what.limit;
-  hub_.send(worker, push::LogQuery{log_queries_.add(std::move(question)), what.job, what.stream,
-                                   what.offset, limit});
-}
-
-void Service::worker_answered(const Request& request) {
-  const auto& chunk = std::get<LogChunk>(request.what);
-  const auto question = log_queries_.take(chunk.query_id, request.who->name);
-  if (!question) return;  // too late, or not asked
-  Answer reply = answer_to(request);
-  reply.conn = question->asker;
-  reply.seq = question->seq;
-  reply.ask = Ask::kJobLog;
-  reply.counted = true;
-  reply.status = chunk.status < 0 ? -chunk.status : chunk.status;
-  reply.message = chunk.message;
-  reply.body = chunk;
-  answer(std::move(reply));
 }
 
 }  // namespace xce::service

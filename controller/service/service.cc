@@ -15,12 +15,13 @@
 namespace xce::service {
 
 Service::Service(ServiceOptions options, Clock clock, state::State* state, Replica* replica,
-                 Outlet outlet)
+                 Outlet outlet, history::Archive* archive)
     : options_(std::move(options)),
       clock_(std::move(clock)),
       state_(state),
       replica_(replica),
       outlet_(std::move(outlet)),
+      archive_(archive),
       hub_(options_.hub),
       writes_(
           replica,
@@ -149,6 +150,8 @@ void Service::apply(Index index, std::string_view bytes) {
   state::Applied applied = state_->apply(index, entry);
   results_ = std::move(applied.results);
   results_index_ = index;
+  if (archive_ != nullptr && !applied.departed.empty())
+    archive_->add(index, std::move(applied.departed));
   if (serving()) give_up_hosts(applied.events);
   estimates_.forget(applied.events);
   for (const Event& event : applied.events) {

@@ -22,11 +22,13 @@
 #include <unordered_map>
 #include <vector>
 
+#include "controller/history/archive.h"
 #include "controller/push/hub.h"
 #include "controller/service/answer.h"
 #include "controller/service/estimates.h"
 #include "controller/service/liveness.h"
 #include "controller/service/log_queries.h"
+#include "controller/service/reads.h"
 #include "controller/service/replica.h"
 #include "controller/service/request.h"
 #include "controller/service/telemetry.h"
@@ -61,9 +63,9 @@ class Service {
   };
   using Outlet = std::function<void(std::vector<Outgoing>)>;
 
-  // All must outlive it.
-  Service(ServiceOptions options, Clock clock, state::State* state, Replica* replica,
-          Outlet outlet);
+  // All must outlive it. archive: null keeps no ended jobs but the state's.
+  Service(ServiceOptions options, Clock clock, state::State* state, Replica* replica, Outlet outlet,
+          history::Archive* archive = nullptr);
 
   void take(std::vector<Inbound> batch);
   // Applies an entry of the log (of an empty or foreign kind: not at all). Aborts on an entry that
@@ -83,7 +85,8 @@ class Service {
   void tick();
   // Nothing that a client waits for is under way.
   bool idle() const {
-    return writes_.idle() && barrier_reads_.empty() && waiting_reads_ == 0 && ready_reads_.empty();
+    return writes_.idle() && barrier_reads_.empty() && waiting_reads_ == 0 &&
+           ready_reads_.empty() && archive_reads_ == 0;
   }
   bool serving() const { return role_.role == NodeRole::kLeader && role_.ready && disk_ == "ok"; }
   // What there is to tell about this node now; all but `stopping` and `inbox` is filled.
@@ -133,7 +136,10 @@ class Service {
   void begin_backup(const Request& request);
   void read_backup(const Request& request);
   void answer_late_changes(uint64_t now_ms);
-  void ask_worker(const Request& request);
+  // Answers a read from the state and the archive, when that has answered.
+  void ask_archive(const Request& request, HalfAnswer half);
+  void ask_for_log(const Request& request);
+  void ask_worker(const Request& request, const Job& job);
   void worker_answered(const Request& request);
   void give_up_hosts(const std::vector<Event>& events);
   void propose_own(Op op);
@@ -147,6 +153,7 @@ class Service {
   state::State* const state_;
   Replica* const replica_;
   const Outlet outlet_;
+  history::Archive* const archive_;
   push::Hub hub_;
   Writes writes_;
   Liveness liveness_;
@@ -169,6 +176,7 @@ class Service {
   std::vector<Request> barrier_reads_;      // came since the last barrier was asked for
   size_t waiting_reads_ = 0;                // behind a barrier under way
   std::deque<Request> ready_reads_;
+  size_t archive_reads_ = 0;        // of which the archive has not answered
   std::vector<Outgoing> outgoing_;  // of this turn
   Index results_index_ = 0;
   std::vector<Result> results_;  // of the entry at results_index_

@@ -18,7 +18,8 @@
 namespace xce::service {
 namespace {
 
-constexpr uint16_t kVersion = 1;
+constexpr uint16_t kKeyHashes = 3;  // from this version on, keys are hashes
+constexpr uint16_t kVersion = kKeyHashes;
 constexpr size_t kBatchItems = 512;
 constexpr size_t kBatchBytes = size_t{128} << 10;  // of bodies, about
 constexpr size_t kScratchWords = size_t{64} << 10;
@@ -37,6 +38,15 @@ size_t size_of(const JobBody& body) {
   for (const std::string& arg : body.args) n += arg.size() + 16;
   for (const std::string& env : body.env) n += env.size() + 16;
   return n;
+}
+
+// A key in a snapshot: the user, a zero byte, the hash.
+std::string name_of(const std::string& user, const state::KeyHash& key) {
+  std::string name = user;
+  name.push_back('\0');
+  name.append(reinterpret_cast<const char*>(&key.a), sizeof key.a);
+  name.append(reinterpret_cast<const char*>(&key.b), sizeof key.b);
+  return name;
 }
 
 void write_texts(const std::vector<std::string>& from, capnp::List<capnp::Text>::Builder to) {
@@ -110,9 +120,9 @@ class Encoder final : public state::StateSink {
     keys_.push_back(from);
     if (keys_.size() >= kBatchItems) flush_keys();
   }
-  void orphan(int64_t removed_ms, const std::string& name) override {
+  void orphan(const state::SubmitKeys::Orphan& from) override {
     flush_keys();
-    orphans_.emplace_back(removed_ms, &name);
+    orphans_.push_back(&from);
     if (orphans_.size() >= kBatchItems) flush_orphans();
   }
   bool finish() {
@@ -142,44 +152,67 @@ class Encoder final : public state::StateSink {
         sink_({reinterpret_cast<const char*>(words.begin()), words.size() * sizeof(capnp::word)});
   }
 
-  // The tasks of an array share one body: those that no record holds yet become a record before
-  // their jobs'.
-  void flush_bodies() {
-    std::vector<std::pair<uint64_t, const JobBody*>> news;
+  // Bodies and environments that several jobs share become records before the first that needs
+  // them.
+  void flush_shared() {
+    std::vector<std::pair<uint64_t, const SharedTexts*>> envs;
+    std::vector<std::pair<uint64_t, const JobBody*>> bodies;
     for (const PendingJob& each : jobs_) {
-      const JobBody* const body = each.job->spec.body.get();
-      if (each.job->array_id == 0 || bodies_.count(body) != 0) continue;
-      bodies_[body] = ++last_body_;
-      news.emplace_back(last_body_, body);
+      const std::shared_ptr<const JobBody>& body = each.job->spec.body;
+      if (body->env.shared() && env_ids_.emplace(body->env.identity(), last_env_ + 1).second)
+        envs.emplace_back(++last_env_, &body->env);
+      if (body.use_count() > 1 && bodies_.emplace(body.get(), last_body_ + 1).second)
+        bodies.emplace_back(++last_body_, body.get());
     }
-    if (news.empty()) return;
-    emit([&](wire::StateRecord::Builder record) {
-      auto list = record.initBodies(static_cast<unsigned>(news.size()));
-      for (unsigned i = 0; i < news.size(); ++i) {
-        const JobBody& body = *news[i].second;
-        list[i].setId(news[i].first);
-        list[i].setScript(data_of(body.script));
-        write_texts(body.args, list[i].initArgs(static_cast<unsigned>(body.args.size())));
-        write_texts(body.env, list[i].initEnv(static_cast<unsigned>(body.env.size())));
-      }
-    });
+    if (!envs.empty())
+      emit([&](wire::StateRecord::Builder record) {
+        auto list = record.initEnvs(static_cast<unsigned>(envs.size()));
+        for (unsigned i = 0; i < envs.size(); ++i) {
+          list[i].setId(envs[i].first);
+          const SharedTexts& env = *envs[i].second;
+          write_texts(env, list[i].initEnv(static_cast<unsigned>(env.size())));
+        }
+      });
+    if (!bodies.empty())
+      emit([&](wire::StateRecord::Builder record) {
+        auto list = record.initBodies(static_cast<unsigned>(bodies.size()));
+        for (unsigned i = 0; i < bodies.size(); ++i) {
+          list[i].setId(bodies[i].first);
+          write_body_parts(*bodies[i].second, list[i], list[i]);
+        }
+      });
+  }
+  // Script, arguments, and the environment or where it is.
+  template <typename Owner, typename To>
+  void write_body_parts(const JobBody& body, Owner owner, To to) {
+    to.setScript(data_of(body.script));
+    write_texts(body.args, to.initArgs(static_cast<unsigned>(body.args.size())));
+    const auto shared = env_ids_.find(body.env.identity());
+    if (shared != env_ids_.end())
+      owner.setEnvId(shared->second);
+    else
+      write_texts(body.env, to.initEnv(static_cast<unsigned>(body.env.size())));
   }
   void flush_jobs() {
     if (jobs_.empty()) return;
-    flush_bodies();
+    flush_shared();
     emit([&](wire::StateRecord::Builder record) {
       auto list = record.initJobs(static_cast<unsigned>(jobs_.size()));
       for (unsigned i = 0; i < jobs_.size(); ++i) {
         const Job& job = *jobs_[i].job;
-        const auto shared = bodies_.find(job.spec.body.get());
-        const bool once = shared == bodies_.end();
         auto to = list[i].initJob();
-        wire::write_job(job, once ? wire::Detail::kFull : wire::Detail::kSummary, to);
+        wire::write_job(job, wire::Detail::kSummary, to);
         list[i].setRequeueWanted(jobs_[i].requeue_wanted);
-        if (once) continue;
-        list[i].setBodyId(shared->second);
-        auto array = to.getSpec().initArray(static_cast<unsigned>(job.spec.array.size()));
-        for (unsigned k = 0; k < job.spec.array.size(); ++k) array.set(k, job.spec.array[k]);
+        auto spec = to.getSpec();
+        if (!job.spec.array.empty()) {
+          auto array = spec.initArray(static_cast<unsigned>(job.spec.array.size()));
+          for (unsigned k = 0; k < job.spec.array.size(); ++k) array.set(k, job.spec.array[k]);
+        }
+        const auto shared = bodies_.find(job.spec.body.get());
+        if (shared != bodies_.end())
+          list[i].setBodyId(shared->second);
+        else
+          write_body_parts(*job.spec.body, list[i], spec);
       }
     });
     jobs_.clear();
@@ -225,7 +258,7 @@ class Encoder final : public state::StateSink {
     emit([&](wire::StateRecord::Builder record) {
       auto list = record.initKeys(static_cast<unsigned>(keys_.size()));
       for (unsigned i = 0; i < keys_.size(); ++i) {
-        list[i].setName(data_of(keys_[i].name));
+        list[i].setName(data_of(name_of(keys_[i].user, keys_[i].key)));
         list[i].setJob(keys_[i].job);
         list[i].setCount(keys_[i].count);
         list[i].setKept(keys_[i].kept);
@@ -239,8 +272,8 @@ class Encoder final : public state::StateSink {
     emit([&](wire::StateRecord::Builder record) {
       auto list = record.initOrphans(static_cast<unsigned>(orphans_.size()));
       for (unsigned i = 0; i < orphans_.size(); ++i) {
-        list[i].setRemovedMs(orphans_[i].first);
-        list[i].setName(data_of(*orphans_[i].second));
+        list[i].setRemovedMs(orphans_[i]->removed_ms);
+        list[i].setName(data_of(name_of(orphans_[i]->user, orphans_[i]->key)));
       }
     });
     orphans_.clear();
@@ -254,10 +287,12 @@ class Encoder final : public state::StateSink {
   size_t jobs_bytes_ = 0;
   std::map<const JobBody*, uint64_t> bodies_;
   uint64_t last_body_ = 0;
+  std::map<const void*, uint64_t> env_ids_;
+  uint64_t last_env_ = 0;
   std::vector<state::SavedSession> sessions_;
   size_t n_results_ = 0;
   std::vector<state::SavedKey> keys_;
-  std::vector<std::pair<int64_t, const std::string*>> orphans_;
+  std::vector<const state::SubmitKeys::Orphan*> orphans_;
 };
 
 class Decoder {
@@ -284,6 +319,9 @@ class Decoder {
       case wire::StateRecord::BODIES:
         for (auto body : from.getBodies()) take_body(body);
         break;
+      case wire::StateRecord::ENVS:
+        for (auto env : from.getEnvs()) envs_[env.getId()] = texts_of(env.getEnv());
+        break;
       case wire::StateRecord::JOBS:
         for (auto job : from.getJobs()) take_job(job);
         break;
@@ -291,13 +329,10 @@ class Decoder {
         for (auto session : from.getSessions()) take_session(session);
         break;
       case wire::StateRecord::KEYS:
-        for (auto key : from.getKeys())
-          to_.key({string_of(key.getName()), key.getJob(), key.getCount(), key.getKept(),
-                   key.getBodyHash()});
+        for (auto key : from.getKeys()) take_key(key);
         break;
       case wire::StateRecord::ORPHANS:
-        for (auto orphan : from.getOrphans())
-          to_.orphan(orphan.getRemovedMs(), string_of(orphan.getName()));
+        for (auto orphan : from.getOrphans()) take_orphan(orphan);
         break;
       case wire::StateRecord::END:
         if (from.getEnd() != n_jobs_) throw wire::CodecError("the number of jobs is wrong");
@@ -306,12 +341,13 @@ class Decoder {
     }
     return true;
   }
-  bool newer() const { return newer_; }
+  bool newer() const { return version_ > kVersion; }
+  uint16_t version() const { return version_; }
   absl::StatusOr<std::unique_ptr<state::State>> finish() { return to_.finish(); }
 
  private:
   void totals(wire::SavedTotals::Reader from) {
-    newer_ = from.getVersion() > kVersion;
+    version_ = from.getVersion();
     state::SavedTotals totals;
     totals.applied = from.getApplied();
     totals.now_ms = from.getNowMs();
@@ -323,12 +359,47 @@ class Decoder {
     totals.scheduler.name = string_of(from.getSchedulerName());
     to_.totals(totals);
   }
+  static std::vector<std::string> texts_of(capnp::List<capnp::Text>::Reader from) {
+    std::vector<std::string> texts;
+    texts.reserve(from.size());
+    for (auto text : from) texts.push_back(string_of(text));
+    return texts;
+  }
+  const SharedTexts& env_of(uint64_t id) const {
+    const auto env = envs_.find(id);
+    if (env == envs_.end()) throw wire::CodecError(absl::StrCat("environment ", id, " is missing"));
+    return env->second;
+  }
   void take_body(wire::SavedBody::Reader from) {
     auto body = std::make_shared<JobBody>();
     body->script = string_of(from.getScript());
-    for (auto arg : from.getArgs()) body->args.push_back(string_of(arg));
-    for (auto env : from.getEnv()) body->env.push_back(string_of(env));
+    body->args = texts_of(from.getArgs());
+    body->env =
+        from.getEnvId() != 0 ? env_of(from.getEnvId()) : SharedTexts(texts_of(from.getEnv()));
     bodies_[from.getId()] = std::move(body);
+  }
+  // Up to version 2 a name ended with the key itself.
+  std::pair<std::string, state::KeyHash> key_of(capnp::Data::Reader from) const {
+    const std::string name = string_of(from);
+    const size_t zero = name.find('\0');
+    if (zero == std::string::npos) throw wire::CodecError("a submit key without a user");
+    const std::string rest = name.substr(zero + 1);
+    if (version_ < kKeyHashes) return {name.substr(0, zero), state::hash_of_key(rest)};
+    state::KeyHash hash;
+    if (rest.size() != sizeof hash.a + sizeof hash.b)
+      throw wire::CodecError("a submit key of a wrong size");
+    std::memcpy(&hash.a, rest.data(), sizeof hash.a);
+    std::memcpy(&hash.b, rest.data() + sizeof hash.a, sizeof hash.b);
+    return {name.substr(0, zero), hash};
+  }
+  void take_key(wire::SavedKey::Reader from) {
+    auto [user, key] = key_of(from.getName());
+    to_.key(
+        {std::move(user), key, from.getJob(), from.getCount(), from.getKept(), from.getBodyHash()});
+  }
+  void take_orphan(wire::SavedOrphan::Reader from) {
+    auto [user, key] = key_of(from.getName());
+    to_.orphan({from.getRemovedMs(), std::move(user), key});
   }
   void take_job(wire::SavedJob::Reader from) {
     Job job = wire::read_job(from.getJob());
@@ -337,6 +408,8 @@ class Decoder {
       if (body == bodies_.end())
         throw wire::CodecError(absl::StrCat("the body of job ", job.id, " is missing"));
       job.spec.body = body->second;
+    } else if (from.getEnvId() != 0) {  // its body was made for it a moment ago
+      std::const_pointer_cast<JobBody>(job.spec.body)->env = env_of(from.getEnvId());
     }
     ++n_jobs_;
     to_.take_job(std::move(job), from.getRequeueWanted());
@@ -365,9 +438,10 @@ class Decoder {
   }
 
   state::StateBuilder to_;
-  bool newer_ = false;
+  uint16_t version_ = 0;
   uint64_t n_jobs_ = 0;
   std::map<uint64_t, std::shared_ptr<const JobBody>> bodies_;
+  std::map<uint64_t, SharedTexts> envs_;
 };
 
 bool read_fully(const ByteSource& source, char* to, size_t n) {
@@ -388,7 +462,8 @@ bool save_state(const state::State& state, const ByteSink& sink) {
   return encoder.finish();
 }
 
-absl::StatusOr<std::unique_ptr<state::State>> load_state(const ByteSource& source) {
+absl::StatusOr<std::unique_ptr<state::State>> load_state(const ByteSource& source,
+                                                         uint16_t* version) {
   Decoder decoder;
   std::vector<uint64_t> words;
   std::string problem;
@@ -419,6 +494,7 @@ absl::StatusOr<std::unique_ptr<state::State>> load_state(const ByteSource& sourc
           "it was written by a newer version of XCE. Start the newer version");
   }
   if (!problem.empty()) return absl::DataLossError(problem);
+  if (version != nullptr) *version = decoder.version();
   return decoder.finish();
 }
 

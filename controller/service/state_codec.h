@@ -24,8 +24,11 @@ using ByteSource = std::function<size_t(char* to, size_t n)>;
 bool save_state(const state::State& state, const ByteSink& sink);
 
 // Reads what save_state wrote. DataLoss: it makes no sense; FailedPrecondition: a newer version
-// wrote it.
-absl::StatusOr<std::unique_ptr<state::State>> load_state(const ByteSource& source);
+// wrote it. *version: of what wrote it; from kDepartedApart on, jobs that had departed are not in
+// the state, but in the history.
+inline constexpr uint16_t kDepartedApart = 2;
+absl::StatusOr<std::unique_ptr<state::State>> load_state(const ByteSource& source,
+                                                         uint16_t* version = nullptr);
 
 }  // namespace xce::service
 

@@ -1,6 +1,8 @@
 // How long a large state takes to save and load, and how large it is.
-// bazel run //controller/service:state_codec_bench -- [pending jobs] [ended jobs]
+// bazel run //controller/service:state_codec_bench -- [pending jobs] [ended jobs] [small-pages]
 #include <malloc.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -9,7 +11,9 @@
 #include <cstring>
 #include <string>
 
+#include "controller/service/huge_heap.h"
 #include "controller/service/state_codec.h"
+#include "controller/service/testing/submissions.h"
 
 namespace {
 
@@ -21,36 +25,20 @@ double since_ms(Clock::time_point begin) {
 
 double heap_mb() { return static_cast<double>(mallinfo2().uordblks + mallinfo2().hblkhd) / 1e6; }
 
-xce::Command submission(uint64_t n) {
-  xce::Command command;
-  command.who.role = xce::Role::kUser;
-  command.who.user = "user" + std::to_string(n % 100);
-  command.who.uid = 1000 + static_cast<uint32_t>(n % 100);
-  xce::JobSpec spec;
-  spec.name = "job-" + std::to_string(n);
-  spec.work_dir = "/home/" + command.who.user;
-  spec.submit_key = "key-" + std::to_string(n);
-  auto body = std::make_shared<xce::JobBody>();
-  body->args = {"/bin/true"};
-  body->env = {"HOME=" + spec.work_dir, "PATH=/usr/local/bin:/usr/bin:/bin"};
-  spec.body = body;
-  command.op = spec;
-  return command;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
   const uint64_t pending = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 1000000;
-  const uint64_t ended = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 100000;
+  const uint64_t ended = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 10000;
+  const bool small_pages = argc > 3;
+  xce::service::HugeHeap heap;
   xce::state::State state;
   xce::Index index = 0;
   const double before_mb = heap_mb();
-  for (uint64_t n = 0; n < pending + ended;) {
-    xce::Entry entry;
-    entry.time_ms = 1000000;
-    for (int i = 0; i < 500 && n < pending + ended; ++i) entry.commands.push_back(submission(n++));
-    state.apply(++index, entry);
+  for (uint64_t n = 0; n < pending + ended; n += 10000) {
+    index = xce::service::testing::submit_many(&state, index,
+                                               std::min<uint64_t>(10000, pending + ended - n), n);
+    if (!small_pages) heap.advise();
   }
   for (uint64_t id = 1; id <= ended; ++id) {
     xce::Entry entry;
@@ -67,8 +55,13 @@ int main(int argc, char** argv) {
       static_cast<unsigned long long>(state.stats().finished),
       (heap_mb() - before_mb) * 1e6 / static_cast<double>(std::max<uint64_t>(1, pending + ended)));
   auto begin = Clock::now();
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(0);
+  std::printf("a fork took %.1f ms\n", since_ms(begin));
+  ::waitpid(child, nullptr, 0);
+  begin = Clock::now();
   std::string bytes;
-  bytes.reserve((pending + ended) * 700);
+  bytes.reserve((pending + ended) * 500);
   xce::service::save_state(state, [&](std::string_view more) {
     bytes.append(more);
     return true;

@@ -2,12 +2,18 @@
 // bodies are shared again; what was cut short or changed is refused.
 #include "controller/service/state_codec.h"
 
+#include <capnp/message.h>
+
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <set>
 
 #include "controller/state/chaos_testutil.h"
 #include "controller/state/state_testutil.h"
+#include "controller/state/submit_keys.h"
+#include "libxce/schema/snapshot.capnp.h"
+#include "libxce/wire/codec.h"
 
 namespace xce::service {
 namespace {
@@ -84,6 +90,91 @@ TEST(StateCodec, TasksOfAnArrayShareTheirBodyOnDiskAndAfterwards) {
   for (JobId id = 1; id <= 2000; ++id) bodies.insert((*copy)->job(id)->spec.body.get());
   EXPECT_EQ(bodies.size(), 1u);
   EXPECT_EQ((*copy)->fingerprint(), cluster.state.fingerprint());
+}
+
+// Jobs with arguments of their own and one environment: that is there once, on disk and afterwards.
+TEST(StateCodec, JobsShareTheirEnvironment) {
+  state::Cluster cluster;
+  for (int i = 0; i < 600; ++i) {
+    JobSpec spec = state::a_job();
+    auto body = std::make_shared<JobBody>();
+    body->args = {"/bin/echo", std::to_string(i)};
+    body->env = std::vector<std::string>{std::string(5000, 'e')};
+    spec.body = body;
+    ASSERT_EQ(cluster.run(state::alice(), spec).status, 0);
+  }
+  std::set<const void*> envs;
+  for (JobId id = 1; id <= 600; ++id) envs.insert(cluster.state.job(id)->spec.body->env.identity());
+  EXPECT_EQ(envs.size(), 1u);
+  const std::string bytes = saved(cluster.state);
+  EXPECT_LT(bytes.size(), 600u * 900u);
+  auto copy = loaded(bytes);
+  ASSERT_TRUE(copy.ok()) << copy.status();
+  envs.clear();
+  for (JobId id = 1; id <= 600; ++id) {
+    const JobBody& body = *(*copy)->job(id)->spec.body;
+    envs.insert(body.env.identity());
+    EXPECT_EQ(body.args[1], std::to_string(id - 1));
+  }
+  EXPECT_EQ(envs.size(), 1u);
+  EXPECT_EQ((*copy)->fingerprint(), cluster.state.fingerprint());
+}
+
+// What version 2 wrote: the key itself, where there is a hash of it now.
+TEST(StateCodec, KeysOfAnOlderSnapshotAreKnown) {
+  std::string bytes;
+  const auto put = [&](const std::function<void(wire::StateRecord::Builder)>& fill) {
+    capnp::MallocMessageBuilder message;
+    fill(message.initRoot<wire::StateRecord>());
+    const std::string words = wire::flatten(message);
+    const uint64_t n = words.size() / 8;
+    bytes.append(reinterpret_cast<const char*>(&n), sizeof n).append(words);
+  };
+  const std::string name("alice\0nightly", 13), orphan("bob\0k", 5);
+  const auto data = [](const std::string& text) {
+    return capnp::Data::Reader(reinterpret_cast<const kj::byte*>(text.data()), text.size());
+  };
+  put([](wire::StateRecord::Builder record) {
+    auto totals = record.initTotals();
+    totals.setVersion(2);
+    totals.setApplied(5);
+    totals.setNextJob(10);
+    totals.setNowMs(1000);
+  });
+  put([&](wire::StateRecord::Builder record) {
+    auto keys = record.initKeys(2);
+    keys[0].setName(data(name));
+    keys[0].setJob(3);
+    keys[0].setCount(1);
+    keys[0].setKept(1);
+    keys[0].setBodyHash(77);
+    keys[1].setName(data(orphan));
+    keys[1].setJob(4);
+    keys[1].setCount(1);
+  });
+  put([&](wire::StateRecord::Builder record) {
+    auto orphans = record.initOrphans(1);
+    orphans[0].setRemovedMs(1000);
+    orphans[0].setName(data(orphan));
+  });
+  put([](wire::StateRecord::Builder record) { record.setEnd(0); });
+  auto copy = loaded(bytes);
+  ASSERT_TRUE(copy.ok()) << copy.status();
+  const auto submit = [&](Index index, const Identity& who, const std::string& key, int64_t at_ms) {
+    Entry entry;
+    entry.time_ms = at_ms;
+    entry.commands.resize(2);
+    entry.commands[0].who.role = Role::kController;
+    entry.commands[0].op = Tick{};
+    entry.commands[1].who = who;
+    JobSpec spec = state::a_job();
+    spec.submit_key = key;
+    entry.commands[1].op = spec;
+    return (*copy)->apply(index, entry).results[1];
+  };
+  EXPECT_EQ(submit(6, state::alice(), "nightly", 2000).job, 3u);
+  EXPECT_EQ(submit(7, state::bob(), "k", 2000).job, 4u);
+  EXPECT_NE(submit(8, state::bob(), "k", 1000 + 2 * state::kKeyKeepMs).job, 4u);  // forgotten
 }
 
 TEST(StateCodec, AResentWriteGetsItsFirstResultAfterwards) {

@@ -211,6 +211,15 @@ Verdict control_one(const Wish& wish, Job& job) {
   return {false, E_XCE_INVALID, "no such action on a job"};
 }
 
+// On an id without a job in the state.
+Verdict of_none(JobAction action, JobId id, JobId next_id) {
+  if (id == 0 || id >= next_id) return {false, E_XCE_NOENT, absl::StrCat("there is no job ", id)};
+  const std::string ended = absl::StrCat("job ", id, " ended long ago");
+  if (action == JobAction::kKill) return unchanged(ended);
+  return {false, E_XCE_NOENT,
+          absl::StrCat(ended, " and is history: 'xce history ", id, "' shows it; submit it anew")};
+}
+
 // The jobs that an id stands for: itself, or with whole_array all kept tasks of its array.
 std::vector<JobId> meant_by(const JobTable& jobs, JobId id, bool whole_array) {
   if (!whole_array) return {id};
@@ -278,10 +287,7 @@ Result control_jobs(Turn& turn, const Command& command, const JobControl& contro
       if (job) {
         sum.add(control_one(wish, *job));
       } else {
-        const bool was = id != 0 && id < turn.tables.jobs.next_id();
-        sum.add({false, E_XCE_NOENT,
-                 was ? absl::StrCat("job ", id, " ended long ago and is no longer kept")
-                     : absl::StrCat("there is no job ", id)});
+        sum.add(of_none(control.action, id, turn.tables.jobs.next_id()));
       }
     }
   }

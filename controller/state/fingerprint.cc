@@ -39,6 +39,11 @@ class Digest {
     add(alloc.host);
     all(alloc.cpus, alloc.memory_mb, alloc.gres);
   }
+  void add(const SharedTexts& texts) { add(texts.list()); }
+  template <typename T>
+  void add(const Rare<T>& value) {
+    add(value.get());
+  }
   template <typename T>
   void add(const std::vector<T>& items) {
     add(items.size());
@@ -148,10 +153,13 @@ std::string fingerprint_of(const Tables& tables) {
   for (const auto& [name, seq] : tables.hosts.removed_outboxes()) digest.all(name, seq);
   for (const auto& [name, queue] : tables.queues) add_queue(digest, queue);
   add_sessions(digest, tables.sessions);
-  for (const auto& [key, made] : tables.keys.all()) {
-    digest.all(key, made.job, uint64_t{made.count}, uint64_t{made.kept}, made.body_hash);
+  for (const auto& [user, keys] : tables.keys.all()) {
+    digest.all(user, uint64_t{keys.size()});
+    for (const auto& [key, made] : keys)
+      digest.all(key.a, key.b, made.job, uint64_t{made.count}, uint64_t{made.kept}, made.body_hash);
   }
-  for (const auto& [removed_ms, key] : tables.keys.orphans()) digest.all(number(removed_ms), key);
+  for (const auto& orphan : tables.keys.orphans())
+    digest.all(number(orphan.removed_ms), orphan.user, orphan.key.a, orphan.key.b);
   for (const JobId id : tables.requeue_wanted) digest.add(id);
   digest.all(tables.scheduler.epoch, tables.scheduler.client, tables.scheduler.name);
   return digest.hex();

@@ -71,17 +71,17 @@ Job& JobTable::add(Job job) {
   return kept;
 }
 
-void JobTable::remove(JobId id) {
+Job JobTable::remove(JobId id) {
   const auto it = jobs_.find(id);
-  if (it == jobs_.end()) return;
-  Job& job = it->second;
-  set_allocs(job, {});
-  set_end(job, 0);
+  Job job = std::move(it->second);
+  jobs_.erase(it);
+  for (const Alloc& alloc : job.allocs) drop(by_host_, alloc.host, id);
+  ended_.erase({job.modify_index, id});
   count(job, job.state, -1);
   by_state_[static_cast<size_t>(job.state)].erase(id);
   drop(by_queue_, job.spec.queue, id);
   users_[job.spec.user].jobs.erase(id);
-  jobs_.erase(it);
+  return job;
 }
 
 void JobTable::set_state(Job& job, JobState state) {
@@ -113,9 +113,9 @@ void JobTable::set_allocs(Job& job, std::vector<Alloc> allocs) {
 }
 
 void JobTable::set_end(Job& job, int64_t end_ms) {
-  if (job.end_ms != 0) ended_.erase({job.end_ms, job.id});
+  if (job.end_ms != 0) ended_.erase({job.modify_index, job.id});
   job.end_ms = end_ms;
-  if (end_ms != 0) ended_.insert({end_ms, job.id});
+  if (end_ms != 0) ended_.insert({job.modify_index, job.id});
 }
 
 bool JobTable::restore(Job job) {
@@ -131,7 +131,7 @@ bool JobTable::restore(Job job) {
   IdSet& queue = by_queue_[kept.spec.queue];
   queue.insert(queue.end(), id);
   for (const Alloc& alloc : kept.allocs) by_host_[alloc.host].insert(id);
-  if (kept.end_ms != 0) ended_.insert({kept.end_ms, id});
+  if (kept.end_ms != 0) ended_.insert({kept.modify_index, id});
   count(kept, kept.state, 1);
   return true;
 }

@@ -33,13 +33,14 @@ class JobTable {
 
   // Adds a job without allocations under the next id, which it is given.
   Job& add(Job job);
-  // Forgets a job that has ended.
-  void remove(JobId id);
+  // Takes out a job that has ended, and returns it.
+  Job remove(JobId id);
 
   void set_state(Job& job, JobState state);
   void set_queue(Job& job, const std::string& queue);
   void set_allocs(Job& job, std::vector<Alloc> allocs);
-  void set_end(Job& job, int64_t end_ms);  // 0: not ended
+  // 0: not ended. With the modify_index of its end, which is its place among ended().
+  void set_end(Job& job, int64_t end_ms);
   void add_cpu(const Job& job, uint64_t cpu_ms);
 
   // From a snapshot: the job as it was saved, with its id. Jobs come by rising id, after their
@@ -57,8 +58,9 @@ class JobTable {
   const IdSet& of_host(const std::string& host) const { return lookup(by_host_, host); }
   const IdSet& of_user(const std::string& user) const;
   const std::map<std::string, UserRecord>& users() const { return users_; }
-  // Ended jobs, those that ended first first.
-  const absl::btree_set<std::pair<int64_t, JobId>>& ended() const { return ended_; }
+  // Ended jobs by the entry that ended them, oldest first, and id. (Not by the time of their end: a
+  // worker that was cut off tells it late, and subscribers must hear of an end before it departs.)
+  const absl::btree_set<std::pair<Index, JobId>>& ended() const { return ended_; }
 
   uint64_t waiting() const { return waiting_; }
   // Of one user in one queue.
@@ -77,7 +79,7 @@ class JobTable {
   std::array<IdSet, kJobStates> by_state_;
   std::map<std::string, IdSet> by_queue_, by_host_;
   std::map<std::string, UserRecord> users_;
-  absl::btree_set<std::pair<int64_t, JobId>> ended_;
+  absl::btree_set<std::pair<Index, JobId>> ended_;
   std::map<std::pair<std::string, std::string>, uint32_t> waiting_of_;  // queue, user
   uint64_t waiting_ = 0, holding_ = 0, finished_ = 0;
 };

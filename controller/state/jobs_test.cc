@@ -1,6 +1,7 @@
 // A job's life, from submission to its end, and what people may do to it on the way.
 #include "controller/state/state_testutil.h"
 #include "controller/state/submit_keys.h"
+#include "controller/state/tables.h"
 
 namespace xce::state {
 namespace {
@@ -146,7 +147,7 @@ TEST(Submit, KeyOutlivesTheJobForAnHour) {
   c.control(alice(), JobAction::kKill, {1});
   c.time_ms += 1000;
   JobSpec many = a_job();
-  for (uint32_t i = 0; i < 100000; ++i) many.array.push_back(i);
+  for (uint32_t i = 0; i < kMaxEndedJobs; ++i) many.array.push_back(i);
   c.run(alice(), many);
   EXPECT_NE(c.state.job(1), nullptr);
   c.control(alice(), JobAction::kKill, {2}, 0, /*whole_array=*/true);
@@ -155,11 +156,79 @@ TEST(Submit, KeyOutlivesTheJobForAnHour) {
   EXPECT_EQ(words(c.run(alice(), spec).status), "DUP");
   c.time_ms += 3600 * 1000;
   c.run(controller(), Tick{});
-  EXPECT_EQ(c.run(alice(), spec).job, 100002u);
+  EXPECT_EQ(c.run(alice(), spec).job, 2 + kMaxEndedJobs);
   // Ids are never given twice, and a dependency on a job that is gone is one on a job that existed.
   spec = a_job();
   spec.dependencies = {{DependencyKind::kAfterAny, 1}};
-  EXPECT_EQ(c.says(alice(), spec), "ok: job 100003 PENDING");
+  EXPECT_EQ(c.says(alice(), spec), "ok: job 10003 PENDING");
+}
+
+TEST(Departure, TheOldestEndsLeaveWhole) {
+  Cluster c;
+  c.running();  // job 1
+  c.notify("n1", {c.report("n1", NotifyKind::kFinish, 1)});
+  const Job before = c.job(1);
+  EXPECT_TRUE(c.applied.departed.empty());
+  JobSpec many = a_job();
+  for (uint32_t i = 0; i < kMaxEndedJobs; ++i) many.array.push_back(i);
+  c.run(alice(), many);
+  c.control(alice(), JobAction::kKill, {2}, 0, /*whole_array=*/true);
+  ASSERT_EQ(c.applied.departed.size(), 1u);
+  const Job& gone = c.applied.departed[0];
+  EXPECT_EQ(gone.id, 1u);
+  EXPECT_EQ(gone.state, JobState::kCompleted);
+  EXPECT_EQ(gone.end_ms, before.end_ms);
+  EXPECT_EQ(gone.allocs, before.allocs);
+  EXPECT_EQ(gone.spec.body, before.spec.body);
+  EXPECT_EQ(c.state.job(1), nullptr);
+  EXPECT_EQ(c.state.stats().finished, 1 + kMaxEndedJobs);
+  JobFilter on_host;
+  on_host.host = "n1";
+  EXPECT_EQ(c.state.jobs(on_host, 10).jobs.size(), 0u);
+}
+
+TEST(Departure, MoreThanAnEntryMayTakeLeaveWithTheNext) {
+  Cluster c;
+  JobSpec many = a_job();
+  for (uint32_t i = 0; i < kMaxEndedJobs + 2 * kMaxDepartures; ++i) many.array.push_back(i);
+  c.run(alice(), many);
+  c.control(alice(), JobAction::kKill, {1}, 0, /*whole_array=*/true);
+  EXPECT_EQ(c.applied.departed.size(), kMaxDepartures);
+  c.apply({});
+  EXPECT_EQ(c.applied.departed.size(), kMaxDepartures);
+  EXPECT_EQ(c.applied.departed.front().id, kMaxDepartures + 1);
+  c.apply({});
+  EXPECT_TRUE(c.applied.departed.empty());
+}
+
+TEST(Departure, ALateEndIsToldBeforeItLeaves) {
+  Cluster c;
+  c.running();  // job 1
+  JobSpec many = a_job();
+  for (uint32_t i = 0; i < kMaxEndedJobs; ++i) many.array.push_back(i);
+  c.run(alice(), many);
+  c.time_ms += 1000;
+  c.control(alice(), JobAction::kKill, {2}, 0, /*whole_array=*/true);
+  Report late = c.report("n1", NotifyKind::kFinish, 1);
+  late.time_ms = c.time_ms - 500;  // before all the others
+  c.notify("n1", {late});
+  ASSERT_EQ(c.applied.departed.size(), 1u);
+  EXPECT_EQ(c.applied.departed[0].id, 2u);
+  EXPECT_EQ(c.job(1).state, JobState::kCompleted);
+}
+
+TEST(Departure, ControlOfOneThatLeft) {
+  Cluster c;
+  JobSpec many = a_job();
+  for (uint32_t i = 0; i <= kMaxEndedJobs; ++i) many.array.push_back(i);
+  c.run(alice(), many);
+  c.control(alice(), JobAction::kKill, {1}, 0, /*whole_array=*/true);
+  ASSERT_EQ(c.state.job(1), nullptr);
+  EXPECT_EQ(c.control(alice(), JobAction::kKill, {1}), "ok: ");
+  EXPECT_EQ(c.message(), "job 1 ended long ago");
+  EXPECT_EQ(c.control(alice(), JobAction::kRequeue, {1}), "NOENT: ");
+  EXPECT_EQ(c.message(),
+            "job 1 ended long ago and is history: 'xce history 1' shows it; submit it anew");
 }
 
 TEST(Submit, KeyOfAnArrayLivesUntilItsLastTaskIsGone) {

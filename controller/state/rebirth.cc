@@ -58,7 +58,7 @@ class Midwife final : public StateSink {
   }
   void session(const SavedSession&) override {}
   void key(const SavedKey& key) override { to_->key(key); }
-  void orphan(int64_t removed_ms, const std::string& key) override { to_->orphan(removed_ms, key); }
+  void orphan(const SubmitKeys::Orphan& orphan) override { to_->orphan(orphan); }
 
  private:
   const Rebirth& how_;

@@ -26,9 +26,10 @@ void State::save(StateSink& sink) const {
     sink.job(job, tables.requeue_wanted.count(id) != 0);
   for (const auto& [client, session] : tables.sessions.all())
     sink.session({client, session.birth, session.used_ms, session.lowest, &session.results});
-  for (const auto& [name, made] : tables.keys.all())
-    sink.key({name, made.job, made.count, made.kept, made.body_hash});
-  for (const auto& [removed_ms, key] : tables.keys.orphans()) sink.orphan(removed_ms, key);
+  for (const auto& [user, keys] : tables.keys.all())
+    for (const auto& [key, made] : keys)
+      sink.key({user, key, made.job, made.count, made.kept, made.body_hash});
+  for (const auto& orphan : tables.keys.orphans()) sink.orphan(orphan);
 }
 
 void State::swap(State& other) { impl_.swap(other.impl_); }
@@ -88,11 +89,12 @@ void StateBuilder::session(const SavedSession& session) {
 }
 
 void StateBuilder::key(const SavedKey& key) {
-  state_->impl_->tables.keys.restore(key.name, {key.job, key.count, key.kept, key.body_hash});
+  state_->impl_->tables.keys.restore(key.user, key.key,
+                                     {key.job, key.count, key.kept, key.body_hash});
 }
 
-void StateBuilder::orphan(int64_t removed_ms, const std::string& key) {
-  state_->impl_->tables.keys.restore_orphan(removed_ms, key);
+void StateBuilder::orphan(const SubmitKeys::Orphan& orphan) {
+  state_->impl_->tables.keys.restore_orphan(orphan);
 }
 
 absl::StatusOr<std::unique_ptr<State>> StateBuilder::finish() {

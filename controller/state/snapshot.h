@@ -14,6 +14,7 @@
 
 #include "absl/status/statusor.h"
 #include "controller/state/state.h"
+#include "controller/state/submit_keys.h"
 
 namespace xce::state {
 
@@ -35,7 +36,8 @@ struct SavedSession {
 };
 
 struct SavedKey {
-  std::string name;  // user, a zero byte, key
+  std::string user;
+  KeyHash key;
   JobId job = 0;
   uint32_t count = 0;
   uint32_t kept = 0;
@@ -56,7 +58,7 @@ class StateSink {
   virtual void job(const Job& job, bool requeue_wanted) = 0;
   virtual void session(const SavedSession& session) = 0;
   virtual void key(const SavedKey& key) = 0;
-  virtual void orphan(int64_t removed_ms, const std::string& key) = 0;
+  virtual void orphan(const SubmitKeys::Orphan& orphan) = 0;
 };
 
 class StateBuilder final : public StateSink {
@@ -72,7 +74,7 @@ class StateBuilder final : public StateSink {
   void job(const Job& job, bool requeue_wanted) override;
   void session(const SavedSession& session) override;
   void key(const SavedKey& key) override;
-  void orphan(int64_t removed_ms, const std::string& key) override;
+  void orphan(const SubmitKeys::Orphan& orphan) override;
   // As job(), without a copy.
   void take_job(Job job, bool requeue_wanted);
 

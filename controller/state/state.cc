@@ -63,15 +63,22 @@ struct Operate {
   Result operator()(const HostLost& op) { return lose_host(turn, command, op); }
 };
 
-void remove_oldest_ended(Turn& turn) {
+// The jobs that ended first leave for the history.
+std::vector<Job> depart(Turn& turn) {
   JobTable& jobs = turn.tables.jobs;
-  while (jobs.ended().size() > kMaxEndedJobs) {
+  std::vector<Job> departed;
+  if (jobs.ended().size() <= kMaxEndedJobs) return departed;
+  const size_t too_many = jobs.ended().size() - kMaxEndedJobs;
+  const size_t n = std::min(too_many, std::max(kMaxDepartures, too_many / 8));
+  departed.reserve(n);
+  while (departed.size() < n) {
     const JobId id = jobs.ended().begin()->second;
-    turn.tables.keys.job_removed(jobs.find(id)->spec, turn.now_ms);
-    jobs.remove(id);
+    departed.push_back(jobs.remove(id));
+    turn.tables.keys.job_removed(departed.back().spec, turn.now_ms);
     turn.jobs.erase(id);
     turn.jobs_removed.insert(id);
   }
+  return departed;
 }
 
 std::vector<Event> events_of(const Turn& turn) {
@@ -127,12 +134,14 @@ Applied State::apply(Index index, const Entry& entry) {
     applied.results.push_back(std::visit(Operate{turn, command}, command.op));
     tables.sessions.record(command, applied.results.back());
   }
-  remove_oldest_ended(turn);
+  applied.departed = depart(turn);
   applied.events = events_of(turn);
   return applied;
 }
 
 const Job* State::job(JobId id) const { return std::as_const(impl_->tables).jobs.find(id); }
+
+JobId State::next_job() const { return impl_->tables.jobs.next_id(); }
 
 State::JobPage State::jobs(const JobFilter& filter, size_t max_rows) const {
   return list_jobs(impl_->tables.jobs, filter, max_rows);

@@ -47,6 +47,9 @@ class StateSink;
 struct Applied {
   std::vector<Result> results;  // one a command, in order
   std::vector<Event> events;
+  // Ended jobs that are no longer part of the state, as they were: history now, for the caller to
+  // keep. The same entry always gives the same ones.
+  std::vector<Job> departed;
 };
 
 class State {
@@ -61,8 +64,10 @@ class State {
   // caller and aborts. Entries without commands are welcome: they advance applied() and now_ms().
   Applied apply(Index index, const Entry& entry);
 
-  // The job, or null: never existed, or ended so long ago that it was removed.
+  // The job, or null: never existed, or it has departed.
   const Job* job(JobId id) const;
+  // Ids below this one have been given to jobs.
+  JobId next_job() const;
 
   struct JobPage {
     std::vector<const Job*> jobs;
@@ -85,7 +90,7 @@ class State {
   struct Stats {
     uint64_t pending = 0;   // waiting, held ones included
     uint64_t running = 0;   // holding an allocation: starting, running, suspended
-    uint64_t finished = 0;  // ends since the cluster began, also of jobs since removed
+    uint64_t finished = 0;  // ends since the cluster began, also of those that departed
     uint64_t sessions = 0;
   };
   Stats stats() const;

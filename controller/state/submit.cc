@@ -34,15 +34,16 @@ Result set_owner(const Identity& who, JobSpec& spec) {
 }
 
 Result check_texts(const JobSpec& spec) {
-  const std::pair<const char*, const std::string*> texts[] = {{"name", &spec.name},
-                                                              {"user", &spec.user},
-                                                              {"queue", &spec.queue},
-                                                              {"working directory", &spec.work_dir},
-                                                              {"input path", &spec.stdin_path},
-                                                              {"output path", &spec.stdout_path},
-                                                              {"error path", &spec.stderr_path},
-                                                              {"submit key", &spec.submit_key},
-                                                              {"comment", &spec.comment}};
+  const std::pair<const char*, const std::string*> texts[] = {
+      {"name", &spec.name},
+      {"user", &spec.user},
+      {"queue", &spec.queue},
+      {"working directory", &spec.work_dir},
+      {"input path", &spec.stdin_path.get()},
+      {"output path", &spec.stdout_path.get()},
+      {"error path", &spec.stderr_path.get()},
+      {"submit key", &spec.submit_key},
+      {"comment", &spec.comment.get()}};
   for (const auto& [what, text] : texts) {
     if (text->size() > kMaxTextBytes) {
       return refuse(E_XCE_INVALID, absl::StrCat("the ", what, " is longer than ", kMaxTextBytes,
@@ -172,10 +173,11 @@ std::string default_name(const JobSpec& spec) {
 }
 
 Result add_jobs(Turn& turn, JobSpec spec) {
-  const std::vector<uint32_t> indices = std::move(spec.array);
+  const std::vector<uint32_t> indices = spec.array.get();
   spec.array.clear();  // each task knows its own index; the list would cost its square
   if (spec.name.empty()) spec.name = default_name(spec);
   if (spec.nodes == 0) spec.nodes = 1;
+  spec.body = turn.tables.interner.share(std::move(spec.body));
   const bool has_dependencies = !spec.dependencies.empty();
   Job job;
   job.state = spec.hold ? JobState::kHeld : JobState::kPending;

@@ -55,9 +55,9 @@ void release_hosts(Turn& turn, Job& job) {
 void end_job(Turn& turn, Job& job, JobState outcome, int64_t end_ms, std::string reason) {
   if (has_hosts(job.state)) release_hosts(turn, job);
   turn.tables.jobs.set_state(job, outcome);
+  turn.touch(job);
   turn.tables.jobs.set_end(job, end_ms);
   job.reason = std::move(reason);
-  turn.touch(job);
 }
 
 void lose_job(Turn& turn, Job& job, int64_t end_ms, const std::string& reason) {

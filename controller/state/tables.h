@@ -9,6 +9,7 @@
 #include <string>
 
 #include "controller/state/hosts.h"
+#include "controller/state/intern.h"
 #include "controller/state/jobs.h"
 #include "controller/state/sessions.h"
 #include "controller/state/state.h"
@@ -16,7 +17,13 @@
 
 namespace xce::state {
 
-inline constexpr size_t kMaxEndedJobs = 100000;     // kept; those that ended first are removed
+// Ended jobs that are kept; those that ended first depart, into the history. Enough for what is
+// asked of jobs that have just ended (listing, requeue) and for daemons that were away for a
+// moment.
+inline constexpr size_t kMaxEndedJobs = 10000;
+// At most so many depart with one entry, or an eighth of what is too much: an entry that ends a
+// hundred thousand jobs must not cost its followers a pause.
+inline constexpr size_t kMaxDepartures = 1000;
 inline constexpr size_t kMaxWaitingJobs = 2000000;  // more submissions are refused
 inline constexpr uint32_t kMaxLostStarts = 10;      // a job that was lost so often is not requeued
 
@@ -26,6 +33,7 @@ struct Tables {
   HostTable hosts;
   Sessions sessions;
   SubmitKeys keys;
+  Interner interner;
   State::Scheduler scheduler;
   IdSet requeue_wanted;  // jobs being killed that shall then wait again
   int64_t now_ms = 0;

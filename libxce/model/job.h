@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "libxce/model/rare.h"
+#include "libxce/model/shared_texts.h"
 #include "libxce/model/types.h"
 
 namespace xce {
@@ -31,25 +33,25 @@ struct Dependency {
 struct JobBody {
   std::string script;             // with a #! line; empty when args is the command
   std::vector<std::string> args;  // arguments of the script, or the command and its arguments
-  std::vector<std::string> env;   // KEY=VALUE
+  SharedTexts env;                // KEY=VALUE
 };
 
 // One field a property of client.capnp's JobSpec, which documents them.
 struct JobSpec {
-  std::string name, user, queue, work_dir, stdin_path, stdout_path, stderr_path, submit_key,
-      comment;
+  std::string name, user, queue, work_dir, submit_key;
+  Rare<std::string> stdin_path, stdout_path, stderr_path, comment;
   uint32_t uid = 0, gid = 0;
   std::shared_ptr<const JobBody> body;  // never null in the replicated state; null in summaries
   uint32_t cpus = 1;                    // a host
   uint64_t memory_mb = 0;               // a host
-  std::vector<Gres> gres;               // a host
+  Rare<std::vector<Gres>> gres;         // a host
   uint32_t nodes = 1;
   bool exclusive = false, hold = false, requeue = false;
   uint32_t time_limit_s = 0, warn_signal = 0, warn_before_s = 0;
   int32_t priority = 0;
-  std::vector<uint32_t> array;
+  Rare<std::vector<uint32_t>> array;
   uint32_t array_limit = 0;
-  std::vector<Dependency> dependencies;
+  Rare<std::vector<Dependency>> dependencies;
   uint64_t body_hash = 0;
 };
 
@@ -84,7 +86,7 @@ struct Job {
   int32_t exit_code = 0;
   uint32_t exit_signal = 0;
   Usage usage;
-  std::string stdout_file, stderr_file;  // as opened by the worker
+  Rare<std::string> stdout_file, stderr_file;  // as opened by the worker
   Index modify_index = 0;
   int64_t estimated_start_ms = 0;  // in answers only: the state does not hold it
 };

@@ -23,7 +23,7 @@ struct StateRecord {
 }
 
 struct SavedTotals {
-  version @0 :UInt16;                # 1
+  version @0 :UInt16;                # 2; 1: jobs that departed were gone, from 2 on they are in the history; 3: keys as hashes
   applied @1 :UInt64;
   nowMs @2 :Int64;
   nextJob @3 :UInt64;

@@ -266,9 +266,9 @@ void write_spec(const xce::JobSpec& from, Detail detail, JobSpec::Builder to) {
   to.setGid(from.gid);
   to.setQueue(from.queue);
   to.setWorkDir(from.work_dir);
-  to.setStdinPath(from.stdin_path);
-  to.setStdoutPath(from.stdout_path);
-  to.setStderrPath(from.stderr_path);
+  to.setStdinPath(from.stdin_path.get());
+  to.setStdoutPath(from.stdout_path.get());
+  to.setStderrPath(from.stderr_path.get());
   to.setCpus(from.cpus);
   to.setMemoryMb(from.memory_mb);
   if (!from.gres.empty()) write_gres(from.gres, to.initGres(from.gres.size()));
@@ -281,7 +281,7 @@ void write_spec(const xce::JobSpec& from, Detail detail, JobSpec::Builder to) {
   to.setWarnBeforeS(from.warn_before_s);
   to.setPriority(from.priority);
   to.setSubmitKey(from.submit_key);
-  to.setComment(from.comment);
+  to.setComment(from.comment.get());
   to.setArrayLimit(from.array_limit);
   to.setBodyHash(from.body_hash);
   if (!from.dependencies.empty()) {
@@ -363,8 +363,8 @@ void write_job(const xce::Job& from, Detail detail, Job::Builder to) {
   to.setExitCode(from.exit_code);
   to.setExitSignal(from.exit_signal);
   write_usage(from.usage, to.initUsage());
-  to.setStdoutFile(from.stdout_file);
-  to.setStderrFile(from.stderr_file);
+  to.setStdoutFile(from.stdout_file.get());
+  to.setStderrFile(from.stderr_file.get());
   to.setModifyIndex(from.modify_index);
   to.setEstimatedStartMs(from.estimated_start_ms);
 }

@@ -7,15 +7,18 @@
 #include <unistd.h>
 #include <uv.h>
 
+#include <algorithm>
 #include <deque>
 #include <functional>
 #include <future>
+#include <map>
 #include <memory>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "controller/history/archive.h"
 #include "controller/service/gateway.h"
 #include "controller/service/replica.h"
 #include "controller/service/runner.h"
@@ -110,11 +113,67 @@ class FakeReplica : public Replica {
   std::vector<std::function<void(bool)>> barriers_;
 };
 
+// An archive in memory that answers when the test says so, or in the next turn.
+class FakeArchive : public history::Archive {
+ public:
+  std::function<void(std::function<void()>)> later;
+  bool automatic = true;
+  absl::Status failure;
+  std::map<JobId, Job> jobs;
+  size_t questions = 0;  // ever
+
+  void add(Index, std::vector<Job> added) override {
+    for (Job& job : added) jobs[job.id] = std::move(job);
+  }
+  void find(history::Query query,
+            std::function<void(absl::StatusOr<history::Page>)> done) override {
+    ++questions;
+    waiting_.emplace_back(std::move(query), std::move(done));
+    if (automatic) later([this] { answer(); });
+  }
+  void answer() {  // all that was asked
+    for (auto& [query, done] : std::exchange(waiting_, {})) {
+      if (failure.ok())
+        done(page_of(query));
+      else
+        done(failure);
+    }
+  }
+  size_t waiting() const { return waiting_.size(); }
+
+ private:
+  history::Page page_of(const history::Query& query) const {
+    history::Page page;
+    const auto visit = [&](const Job& job) {
+      const JobFilter& filter = query.filter;
+      const bool down = filter.descending;
+      if (filter.after_id && (down ? job.id >= filter.after_id : job.id <= filter.after_id)) return;
+      if (!filter.ids.empty() &&
+          std::find(filter.ids.begin(), filter.ids.end(), job.id) == filter.ids.end())
+        return;
+      if (!matches(job, filter)) return;
+      if (page.jobs.size() < query.max_jobs)
+        page.jobs.push_back(job);
+      else if (page.next_after_id == 0)
+        page.next_after_id = page.jobs.back().id;
+    };
+    if (query.filter.descending)
+      std::for_each(jobs.rbegin(), jobs.rend(), [&](const auto& each) { visit(each.second); });
+    else
+      std::for_each(jobs.begin(), jobs.end(), [&](const auto& each) { visit(each.second); });
+    return page;
+  }
+  std::vector<std::pair<history::Query, std::function<void(absl::StatusOr<history::Page>)>>>
+      waiting_;
+};
+
 class Harness {
  public:
   explicit Harness(ServiceOptions options = {}, Limits limits = {})
-      : service_(std::move(options), Runner::clock(), &state_, &replica_,
-                 [this](std::vector<Outgoing> outgoing) { gateway_.post(std::move(outgoing)); }),
+      : service_(
+            std::move(options), Runner::clock(), &state_, &replica_,
+            [this](std::vector<Outgoing> outgoing) { gateway_.post(std::move(outgoing)); },
+            &archive_),
         gateway_(limits, nullptr,
                  [this](std::vector<Inbound> inbound) { runner_->post(std::move(inbound)); }) {
     uv_loop_init(&loop_);
@@ -123,6 +182,7 @@ class Harness {
     });
     runner_ = std::make_unique<Runner>(&loop_, &service_);
     replica_.later = [this](std::function<void()> job) { jobs_.post(std::move(job)); };
+    archive_.later = replica_.later;
     replica_.apply = [this](Index index, std::string_view entry) { service_.apply(index, entry); };
     if (!gateway_.listen("127.0.0.1", 0).ok()) std::abort();
     service_.role_changed(replica_.view);
@@ -141,6 +201,7 @@ class Harness {
 
   uint16_t port() const { return gateway_.port(); }
   FakeReplica& replica() { return replica_; }
+  FakeArchive& archive() { return archive_; }
   Service& service() { return service_; }
   const state::State& state() const { return state_; }
 
@@ -175,6 +236,7 @@ class Harness {
   Mailbox<std::function<void()>> jobs_;
   state::State state_;
   FakeReplica replica_;
+  FakeArchive archive_;
   Service service_;
   std::unique_ptr<Runner> runner_;
   Gateway gateway_;
