@@ -109,12 +109,12 @@ absl::StatusOr<std::string> restore(const Restore& what, const consensus::Option
             found_history(what.file, (*backup)->header(), options.data_dir + "/history", how.index);
         return kept.ok() && service::save_state(**reborn, write);
       });
-  if (!made.ok()) return made;
-  if (!kept.ok())
+  if (!kept.ok())  // and made is not either
     return absl::Status(kept.code(),
                         absl::StrCat(what.file, ": the history of ended jobs cannot be restored: ",
                                      std::string(kept.message()), ". Remove ", options.data_dir,
                                      " and use another backup"));
+  if (!made.ok()) return made;
   const auto stats = (*reborn)->stats();
   return absl::StrCat(
       "Restored the backup of ", when, " into ", options.data_dir, ": ", stats.pending,
