@@ -57,6 +57,7 @@ rocksdb::Options options_of() {
   options.max_open_files = 256;
   options.compression = rocksdb::kLZ4Compression;
   options.bottommost_compression = rocksdb::kZSTD;
+  options.allow_fallocate = false;  // an empty history should not take megabytes
   options.bytes_per_sync = uint64_t{1} << 20;
   options.wal_bytes_per_sync = uint64_t{1} << 20;
   // The log's writes, for which clients wait, come first on the disk.
