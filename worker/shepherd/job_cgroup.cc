@@ -46,7 +46,7 @@ void enable_controllers(const std::string& dir) {
 // The version 2 group of this process, made ready for groups below, or "".
 std::string own_unified(const std::string& path) {
   for (const std::string& root : {std::string(kRoot), std::string(kRoot) + "/unified"}) {
-    const std::string dir = root + (path == "/" ? "" : path);
+    std::string dir = root + (path == "/" ? "" : path);
     if (access((dir + "/cgroup.controllers").c_str(), F_OK) != 0) continue;
     if (read_small_file(dir + "/cgroup.controllers").find_first_not_of(" \n") == std::string::npos)
       continue;  // version 1 has them all
@@ -108,7 +108,8 @@ std::vector<std::string> find_job_cgroups(const std::string& given) {
 JobCgroup::JobCgroup(const std::vector<std::string>& parents, const std::string& name,
                      const CgroupLimits& limits) {
   for (const std::string& parent : parents) {
-    const std::string dir = parent + "/" + name;
+    std::string dir = parent;
+    dir.append("/").append(name);
     if (limits.memory_mb == 0 && limits.max_processes == 0 && limits.cpus == 0) return;
     if (mkdir(dir.c_str(), 0755) != 0 && errno != EEXIST) continue;
     bool serves = false;
@@ -129,7 +130,9 @@ JobCgroup::JobCgroup(const std::vector<std::string>& parents, const std::string&
     if (limits.cpus != 0) {
       const std::string period = std::to_string(kPeriodUs),
                         quota = std::to_string(uint64_t{limits.cpus} * kPeriodUs);
-      serves = write_file(dir + "/cpu.max", quota + " " + period) ||
+      std::string quota_and_period = quota;
+      quota_and_period.append(" ").append(period);
+      serves = write_file(dir + "/cpu.max", quota_and_period) ||
                (write_file(dir + "/cpu.cfs_period_us", period) &&
                 write_file(dir + "/cpu.cfs_quota_us", quota)) ||
                serves;
