@@ -98,11 +98,12 @@ void Node::ask_voters() {
     submit_barrier();
     return;
   }
-  question_.emplace();
-  question_->asked = {term, ++question_seq_};
-  question_->index = commit_;
-  question_->asked_ms = now;
-  question_->reads.swap(reads_);
+  Question question;
+  question.asked = {term, ++question_seq_};
+  question.index = commit_;
+  question.asked_ms = now;
+  question.reads.swap(reads_);
+  question_ = std::move(question);
   for (const Member& peer : members_.all) {
     if (peer.id == options_.self || !xce_core_is_voter(core_, peer.id) || !net_->can_send(peer.id))
       continue;
