@@ -58,8 +58,8 @@ void Machine::start() {
   options.seed = random_.next();
   process->consensus =
       std::make_unique<consensus::Consensus>(surroundings_of(this), std::move(options), this, this);
-  process->replica = std::make_unique<service::RealReplica>(process->consensus.get(), &options_,
-                                                              nullptr);
+  process->replica =
+      std::make_unique<service::RealReplica>(process->consensus.get(), &options_, nullptr);
   service::ServiceOptions service_options;
   service_options.node_id = options_.self;
   service_options.tick_ms = 5000;
