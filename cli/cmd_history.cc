@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
+#include "cli/job_selection.h"
 #include "cli/labels.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
@@ -21,10 +22,8 @@ constexpr uint64_t kTableRows = 50;
 constexpr size_t kFlushBytes = 1 << 16;
 constexpr uint32_t kPageRows = 500;
 
-struct HistoryOptions {
-  std::vector<std::string> ids;
-  std::string state, user, queue, host, name, since, until, limit;
-  bool mine = false;
+struct HistoryOptions : JobSelection {
+  std::string since, until, limit;
 };
 
 std::string local_minute(int64_t ms) {
@@ -71,9 +70,9 @@ std::vector<Cell> row_of(const xce_job_t& job) {
 }
 
 // What the options say, as a filter; its texts are the options' own.
-absl::StatusOr<xce_job_filter_t> filter_of(const HistoryOptions& options, const std::string& user,
-                                           int64_t now_ms) {
-  xce_job_filter_t filter{};
+absl::StatusOr<xce_job_filter_t> ended_filter_of(const HistoryOptions& options,
+                                                 const std::string& user, int64_t now_ms) {
+  xce_job_filter_t filter = filter_of(options, user);
   if (!options.state.empty()) {
     const auto states = parse_states(options.state);
     if (!states.ok()) return states.status();
@@ -89,12 +88,6 @@ absl::StatusOr<xce_job_filter_t> filter_of(const HistoryOptions& options, const 
     if (!when.ok()) return when.status();
     *to = std::max<int64_t>(1, *when);
   }
-  const auto given = [](const std::string& s) { return s.empty() ? nullptr : s.c_str(); };
-  filter.user = given(user);
-  filter.queue = given(options.queue);
-  filter.host = given(options.host);
-  filter.name = given(options.name);
-  filter.descending = true;
   return filter;
 }
 
@@ -124,14 +117,15 @@ absl::StatusOr<int> run_history(const Context& context, const HistoryOptions& op
     if (!parsed.ok()) return parsed.status();
     limit = static_cast<uint64_t>(*parsed);
   }
-  const std::string user = options.mine ? own_user_name() : options.user;
+  const std::string user = options.owner();
   // Before anything is asked: what makes no sense should not wait for a controller.
-  if (const auto checked = filter_of(options, user, 0); !checked.ok()) return checked.status();
+  if (const auto checked = ended_filter_of(options, user, 0); !checked.ok())
+    return checked.status();
   auto session = Session::open(context.connection);
   if (!session.ok()) return session.status();
   const auto now = (*session)->now_ms();
   if (!now.ok()) return now.status();
-  auto filter = filter_of(options, user, *now);
+  auto filter = ended_filter_of(options, user, *now);
   if (!filter.ok()) return filter.status();
   std::vector<std::string> missing;
   const auto ids = all_ids(**session, *refs, &missing);
@@ -179,14 +173,8 @@ void register_history(Registry* registry) {
       "  xce history -w n17 -q night --limit 0  that ran on a host, from a queue; all of them\n"
       "  xce history 17 20[0-4]                 these\n"
       "  xce history --output json              for programs; no limit unless --limit says one");
-  command.app->add_option("ID", options->ids, "only these jobs, arrays or tasks");
-  command.app->add_option("-s,--state", options->state, "states, with commas")
-      ->type_name("STATE,...");
-  command.app->add_option("-u,--user", options->user, "of this user")->type_name("USER");
-  command.app->add_flag("--mine", options->mine, "of yours");
-  command.app->add_option("-q,--queue", options->queue, "from this queue")->type_name("QUEUE");
-  command.app->add_option("-w,--host", options->host, "that ran on this host")->type_name("HOST");
-  command.app->add_option("-n,--name", options->name, "of this name")->type_name("NAME");
+  add_selection(command.app, options.get(),
+                {"states, with commas", "from this queue", "that ran on this host"});
   command.app
       ->add_option("-S,--since", options->since,
                    "ended then or later: 2h (ago), today, yesterday, 14:30, 2026-11-30, ...")

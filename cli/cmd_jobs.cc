@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
+#include "cli/job_selection.h"
 #include "cli/labels.h"
 #include "cli/table.h"
 #include "cli/terminal.h"
@@ -21,10 +22,9 @@ constexpr int64_t kRecentMs = 3600 * 1000;
 constexpr uint64_t kTableRows = 50;
 constexpr uint64_t kRecentScan = 5000;  // ended jobs looked at for those of the last hour
 
-struct JobsOptions {
-  std::vector<std::string> ids;
-  std::string state, user, queue, host, name, limit;
-  bool all = false, mine = false;
+struct JobsOptions : JobSelection {
+  std::string limit;
+  bool all = false;
 };
 
 struct Pass {
@@ -44,16 +44,10 @@ absl::Status select_jobs(Session& session, const JobsOptions& options,
                          const std::vector<uint64_t>& ids, uint32_t states, uint64_t limit,
                          int64_t now_ms, const std::function<void(const xce_job_t&)>& each,
                          bool* more) {
-  const auto given = [](const std::string& s) { return s.empty() ? nullptr : s.c_str(); };
-  const std::string mine = options.mine ? own_user_name() : options.user;
-  xce_job_filter_t filter{};
-  filter.user = given(mine);
-  filter.queue = given(options.queue);
-  filter.host = given(options.host);
-  filter.name = given(options.name);
+  const std::string owner = options.owner();
+  xce_job_filter_t filter = filter_of(options, owner);
   filter.ids = ids.empty() ? nullptr : ids.data();
   filter.nids = ids.size();
-  filter.descending = true;
   uint64_t shown = 0;
   std::set<uint64_t> listed;  // a job may end between the two passes
   for (const Pass& pass : passes_of(options, states, now_ms)) {
@@ -443,14 +437,8 @@ void register_jobs(Registry* registry) {
       "  xce jobs -u ada -q night          of a user, in a queue\n"
       "  xce jobs 17 20[0-4]               these\n"
       "  xce jobs --output json            for programs; no limit unless --limit says one");
-  command.app->add_option("ID", options->ids, "only these jobs, arrays or tasks");
-  command.app->add_option("-s,--state", options->state, "states, with commas; also alive, ended")
-      ->type_name("STATE,...");
-  command.app->add_option("-u,--user", options->user, "of this user")->type_name("USER");
-  command.app->add_flag("--mine", options->mine, "of yours");
-  command.app->add_option("-q,--queue", options->queue, "in this queue")->type_name("QUEUE");
-  command.app->add_option("-w,--host", options->host, "on this host")->type_name("HOST");
-  command.app->add_option("-n,--name", options->name, "of this name")->type_name("NAME");
+  add_selection(command.app, options.get(),
+                {"states, with commas; also alive, ended", "in this queue", "on this host"});
   command.app->add_flag(
       "-a,--all", options->all,
       "also those that ended before the last hour, as far as they are no history");

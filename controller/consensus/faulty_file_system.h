@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "controller/consensus/file_system.h"
+#include "controller/consensus/forwarding_file_system.h"
 
 namespace xce::consensus {
 
-class FaultyFileSystem final : public FileSystem {
+class FaultyFileSystem final : public ForwardingFileSystem {
  public:
   // From now on every write fails with this errno (0: none does).
   void fail_writes(int error) {
@@ -40,9 +40,6 @@ class FaultyFileSystem final : public FileSystem {
     return writes_;
   }
 
-  int open(const std::string& path, int flags, int mode) override {
-    return real_->open(path, flags, mode);
-  }
   int64_t pwrite(int fd, const void* bytes, size_t n, uint64_t offset) override {
     {
       std::unique_lock<std::mutex> lock(mutex_);
@@ -58,22 +55,6 @@ class FaultyFileSystem final : public FileSystem {
     }
     return real_->pwrite(fd, bytes, n, offset);
   }
-  int64_t pread(int fd, void* bytes, size_t n, uint64_t offset) override {
-    return real_->pread(fd, bytes, n, offset);
-  }
-  int64_t size(int fd) override { return real_->size(fd); }
-  int fdatasync(int fd) override { return real_->fdatasync(fd); }
-  int fsync(int fd) override { return real_->fsync(fd); }
-  int close(int fd) override { return real_->close(fd); }
-  int rename(const std::string& from, const std::string& to) override {
-    return real_->rename(from, to);
-  }
-  int unlink(const std::string& path) override { return real_->unlink(path); }
-  int mkdir(const std::string& path, int mode) override { return real_->mkdir(path, mode); }
-  int lock(int fd) override { return real_->lock(fd); }
-  int list(const std::string& path, std::vector<std::string>* names) override {
-    return real_->list(path, names);
-  }
 
  private:
   template <class F>
@@ -83,7 +64,6 @@ class FaultyFileSystem final : public FileSystem {
     changed_.notify_all();
   }
 
-  FileSystem* const real_ = posix_file_system();
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   int write_error_ = 0;

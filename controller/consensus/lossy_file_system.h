@@ -16,11 +16,11 @@
 #include <string>
 #include <vector>
 
-#include "controller/consensus/file_system.h"
+#include "controller/consensus/forwarding_file_system.h"
 
 namespace xce::consensus {
 
-class LossyFileSystem final : public FileSystem {
+class LossyFileSystem final : public ForwardingFileSystem {
  public:
   // Takes back everything that would not have lasted. Nobody may have a file open.
   void lose_power() {
@@ -61,10 +61,6 @@ class LossyFileSystem final : public FileSystem {
     }
     return real_->pwrite(fd, bytes, n, offset);
   }
-  int64_t pread(int fd, void* bytes, size_t n, uint64_t offset) override {
-    return real_->pread(fd, bytes, n, offset);
-  }
-  int64_t size(int fd) override { return real_->size(fd); }
   int fdatasync(int fd) override { return synced(fd, real_->fdatasync(fd)); }
   int fsync(int fd) override { return synced(fd, real_->fsync(fd)); }
   int close(int fd) override {
@@ -73,15 +69,6 @@ class LossyFileSystem final : public FileSystem {
       open_.erase(fd);
     }
     return real_->close(fd);
-  }
-  int rename(const std::string& from, const std::string& to) override {
-    return real_->rename(from, to);
-  }
-  int unlink(const std::string& path) override { return real_->unlink(path); }
-  int mkdir(const std::string& path, int mode) override { return real_->mkdir(path, mode); }
-  int lock(int fd) override { return real_->lock(fd); }
-  int list(const std::string& path, std::vector<std::string>* names) override {
-    return real_->list(path, names);
   }
 
  private:
@@ -107,7 +94,6 @@ class LossyFileSystem final : public FileSystem {
     return result;
   }
 
-  FileSystem* const real_ = posix_file_system();
   std::mutex mutex_;
   std::map<int, Open> open_;
   std::vector<Write> unsynced_;

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "controller/consensus/uv_handle.h"
+#include "libxce/net/address.h"
 #include "libxce/net/frame.h"
 
 namespace xce::consensus {
@@ -37,11 +38,6 @@ void set_socket_options(uv_tcp_t* tcp, unsigned user_timeout_ms) {
   uv_os_fd_t fd;
   if (uv_fileno(reinterpret_cast<uv_handle_t*>(tcp), &fd) == 0)
     (void)::setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &user_timeout_ms, sizeof user_timeout_ms);
-}
-
-bool numeric_address(const std::string& host, uint16_t port, sockaddr_storage* out) {
-  return uv_ip4_addr(host.c_str(), port, reinterpret_cast<sockaddr_in*>(out)) == 0 ||
-         uv_ip6_addr(host.c_str(), port, reinterpret_cast<sockaddr_in6*>(out)) == 0;
 }
 
 // Whether that session's certificate is the one of controller `node`.
@@ -135,7 +131,7 @@ void PeerNet::dial(Peer* peer) {
   uv_timer_stop(peer->pause);
   peer->waiting = false;
   sockaddr_storage address;
-  if (numeric_address(peer->host, peer->port, &address)) {
+  if (net::numeric_address(peer->host, peer->port, &address)) {
     connect(peer, reinterpret_cast<sockaddr*>(&address));
     return;
   }

@@ -25,6 +25,10 @@ struct Page {
       0;  // nothing is known of the ids behind this one; 0: that was the last page
 };
 
+// How many bytes a job takes in a page or in memory, about. Pages of the state count as those of
+// the history do: an answer may hold rows of both.
+size_t bytes_of(const Job& job);
+
 class Archive {
  public:
   virtual ~Archive() = default;

@@ -21,9 +21,6 @@ Index departed_of(std::string_view record);
 // reading all of it. DataLoss: these are no record's bytes.
 absl::StatusOr<std::optional<Job>> read_if(std::string_view record, const JobFilter& filter);
 
-// How much memory the job takes, about.
-size_t bytes_of(const Job& job);
-
 }  // namespace xce::history
 
 #endif  // XCE_CONTROLLER_HISTORY_RECORD_H_

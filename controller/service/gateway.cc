@@ -9,6 +9,7 @@
 #include "controller/service/certificate.h"
 #include "controller/service/wire.h"
 #include "libxce/base/crash_point.h"
+#include "libxce/net/address.h"
 #include "spdlog/spdlog.h"
 #include "xce/errnox.h"
 
@@ -41,14 +42,12 @@ Gateway::~Gateway() {
 
 absl::Status Gateway::listen(const std::string& host, uint16_t port) {
   sockaddr_storage address;
-  auto* generic = reinterpret_cast<sockaddr*>(&address);
-  if (uv_ip4_addr(host.c_str(), port, reinterpret_cast<sockaddr_in*>(&address)) != 0 &&
-      uv_ip6_addr(host.c_str(), port, reinterpret_cast<sockaddr_in6*>(&address)) != 0)
+  if (!net::numeric_address(host, port, &address))
     return absl::InvalidArgumentError(absl::StrCat(host, " is no IP address"));
   uv_tcp_init(&loop_, &listener_);
   listener_.data = this;
   listening_ = true;
-  int rc = uv_tcp_bind(&listener_, generic, 0);
+  int rc = uv_tcp_bind(&listener_, reinterpret_cast<sockaddr*>(&address), 0);
   if (rc == 0) rc = uv_listen(reinterpret_cast<uv_stream_t*>(&listener_), kBacklog, on_connection);
   if (rc == UV_EADDRINUSE)
     return absl::AlreadyExistsError(
@@ -56,10 +55,7 @@ absl::Status Gateway::listen(const std::string& host, uint16_t port) {
   if (rc != 0)
     return absl::InvalidArgumentError(
         absl::StrCat("cannot listen on ", host, ":", port, ": ", uv_strerror(rc)));
-  int length = sizeof address;
-  uv_tcp_getsockname(&listener_, generic, &length);
-  port_ = ntohs(address.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6*>(&address)->sin6_port
-                                              : reinterpret_cast<sockaddr_in*>(&address)->sin_port);
+  port_ = net::bound_port(&listener_);
   return absl::OkStatus();
 }
 

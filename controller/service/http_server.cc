@@ -1,11 +1,10 @@
 #include "controller/service/http_server.h"
 
-#include <netinet/in.h>
-
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "controller/service/http_request.h"
+#include "libxce/net/address.h"
 
 namespace xce::service {
 namespace {
@@ -55,9 +54,7 @@ HttpServer::~HttpServer() = default;
 
 absl::Status HttpServer::listen(const std::string& host, uint16_t port) {
   sockaddr_storage address;
-  auto* generic = reinterpret_cast<sockaddr*>(&address);
-  if (uv_ip4_addr(host.c_str(), port, reinterpret_cast<sockaddr_in*>(&address)) != 0 &&
-      uv_ip6_addr(host.c_str(), port, reinterpret_cast<sockaddr_in6*>(&address)) != 0)
+  if (!net::numeric_address(host, port, &address))
     return absl::InvalidArgumentError(absl::StrCat(host, " is no IP address"));
   uv_tcp_init(loop_, &listener_);
   uv_timer_init(loop_, &sweeper_);
@@ -66,7 +63,7 @@ absl::Status HttpServer::listen(const std::string& host, uint16_t port) {
   uv_timer_start(
       &sweeper_, [](uv_timer_t* t) { static_cast<HttpServer*>(t->data)->sweep(); }, kSweepMs,
       kSweepMs);
-  int rc = uv_tcp_bind(&listener_, generic, 0);
+  int rc = uv_tcp_bind(&listener_, reinterpret_cast<sockaddr*>(&address), 0);
   if (rc == 0)
     rc = uv_listen(reinterpret_cast<uv_stream_t*>(&listener_), kBacklog,
                    [](uv_stream_t* s, int status) {
@@ -75,10 +72,7 @@ absl::Status HttpServer::listen(const std::string& host, uint16_t port) {
   if (rc != 0)
     return absl::UnavailableError(
         absl::StrCat("cannot listen on ", host, ":", port, ": ", uv_strerror(rc)));
-  int length = sizeof address;
-  uv_tcp_getsockname(&listener_, generic, &length);
-  port_ = ntohs(address.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6*>(&address)->sin6_port
-                                              : reinterpret_cast<sockaddr_in*>(&address)->sin_port);
+  port_ = net::bound_port(&listener_);
   return absl::OkStatus();
 }
 

@@ -14,19 +14,6 @@ namespace {
 constexpr size_t kMaxRows = 1000;          // a page: bounds the time of one turn
 constexpr size_t kMaxPageBytes = 3 << 20;  // a page: fits a frame
 
-size_t bytes_of(const Job& job) {
-  size_t n = 640 + job.reason.size() + job.spec.comment.size() + job.spec.array.size() * 4 +
-             job.allocs.size() * 96 + job.spec.name.size() + job.spec.work_dir.size() +
-             job.spec.submit_key.size() + job.spec.stdout_path.size() +
-             job.spec.stderr_path.size() + job.stdout_file.size() + job.stderr_file.size();
-  if (job.spec.body) {
-    n += job.spec.body->script.size();
-    for (const std::string& arg : job.spec.body->args) n += arg.size() + 16;
-    for (const std::string& env : job.spec.body->env) n += env.size() + 16;
-  }
-  return n;
-}
-
 Job shown(const Job& job, bool full, const Identity& who) {
   Job copy = job;
   if (!full || !may_see(job, who)) copy.spec.body = nullptr;
@@ -43,7 +30,7 @@ JobPageBody page_of(const std::vector<const Job*>& jobs, bool full, JobId next_a
   size_t bytes = 0;
   for (const Job* job : jobs) {
     Job copy = shown(*job, full, who);
-    bytes += bytes_of(copy);
+    bytes += history::bytes_of(copy);
     if (!page.jobs.empty() && bytes > kMaxPageBytes) {
       page.next_after_id = page.jobs.back().id;
       break;

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "libxce/client/client_log.h"
+#include "libxce/net/address.h"
 
 namespace xce::client {
 namespace {
@@ -64,9 +65,7 @@ void Connection::fail(int error) {
 
 void Connection::open() {
   sockaddr_storage address;
-  std::memset(&address, 0, sizeof address);
-  if (uv_ip4_addr(peer_.host.c_str(), peer_.port, reinterpret_cast<sockaddr_in*>(&address)) == 0 ||
-      uv_ip6_addr(peer_.host.c_str(), peer_.port, reinterpret_cast<sockaddr_in6*>(&address)) == 0) {
+  if (net::numeric_address(peer_.host, peer_.port, &address)) {
     addresses_.push_back(address);
     connect_next();
     return;

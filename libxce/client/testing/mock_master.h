@@ -97,6 +97,7 @@ class DeadPort {
   DeadPort();
   ~DeadPort();
   uint16_t port() const { return port_; }
+  std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
 
  private:
   int fd_ = -1;
