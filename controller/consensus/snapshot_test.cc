@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
+#include <future>
+#include <thread>
 
 #include "controller/consensus/faulty_file_system.h"
 #include "controller/consensus/test_cluster.h"
@@ -370,17 +372,24 @@ TEST_P(InstallStep, ACrashOfTheProcessLosesNothing) {
   const std::string data = data_dir(3);
   const std::string copy = cluster_->path() + "/copy";
   std::atomic<bool> copied{false};
-  cluster_->shared_options().snapshot_hook = [&, at = GetParam()](SnapshotStep step) {
-    if (step == at && !copied) {
-      std::error_code error;
-      fs::copy(data, copy, fs::copy_options::recursive, error);
-      EXPECT_FALSE(error) << error.message();
-      copied = true;
-    }
-    return 0;
-  };
+  std::promise<void> dying;
+  const std::thread::id loop = std::this_thread::get_id();
+  cluster_->shared_options().snapshot_hook =
+      [&, at = GetParam(), dies = dying.get_future().share()](SnapshotStep step) {
+        if (step == at && !copied) {
+          std::error_code error;
+          fs::copy(data, copy, fs::copy_options::recursive, error);
+          EXPECT_FALSE(error) << error.message();
+          copied = true;
+          // It dies here: were it to go on, it could tell the primary that it has what the copy
+          // lacks, and no node that forgets what it has acknowledged is ever sent that again.
+          if (std::this_thread::get_id() != loop) dies.wait();
+        }
+        return 0;
+      };
   ASSERT_TRUE(cluster_->start(3).ok());
   ASSERT_TRUE(cluster_->run_until([&] { return copied.load(); }));
+  dying.set_value();
   node(3).kill();
   fs::remove_all(data);
   fs::rename(copy, data);

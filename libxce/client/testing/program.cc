@@ -18,6 +18,7 @@ Program::Program(const std::string& path, std::vector<std::string> args) {
   if (pid_ == 0) {
     dup2(ends[1], STDERR_FILENO);
     std::vector<char*> argv;
+    argv.reserve(args.size() + 1);
     for (std::string& arg : args) argv.push_back(arg.data());
     argv.push_back(nullptr);
     execv(argv[0], argv.data());
