@@ -6,7 +6,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -17,15 +16,7 @@
 namespace xce::consensus {
 namespace {
 
-constexpr uint64_t kSweepMs = 100;
-constexpr uint64_t kDialTimeoutMs = 1000;   // connect and hello
-constexpr uint64_t kHelloTimeoutMs = 5000;  // of a connection that was accepted
-constexpr uint64_t kPingMs = 1000;
-constexpr unsigned kFirstPauseMs = 5;
-constexpr unsigned kLastPauseMs = 200;
-constexpr unsigned kRefusedPauseMs = 2000;
 constexpr size_t kMaxQueuedBytes = size_t{32} << 20;  // a peer that does not read
-constexpr size_t kMaxStrangers = 32;  // accepted connections that have not said hello
 
 struct Write {
   uv_write_t request;
@@ -51,130 +42,122 @@ bool names_node(const net::TlsSession* tls, uint64_t node) {
 struct PeerNet::Connection {
   uv_tcp_t tcp;
   uv_connect_t connecting;
-  PeerNet* net;             // nullptr once dropped
-  Peer* dialled = nullptr;  // whose dialled connection this is; nullptr for an accepted one
-  uint64_t from = 0;        // the peer that said hello on an accepted one
+  PeerNet* net;  // nullptr once closed
+  LinkId link;
   std::shared_ptr<net::TlsSession> tls;  // null without TLS
-  net::FrameDecoder decoder;
-  uint64_t since_ms = 0;
-  bool said_hello = false;     // the other side has, and was welcome
-  bool preamble_done = false;  // taken off, or never to come
-  std::string first_bytes;     // until then
+  bool preamble_done = false;            // taken off, or never to come
+  std::string first_bytes;               // until then
   char buffer[64 * 1024];
 };
 
 struct PeerNet::Peer {
+  PeerNet* net;
   uint64_t id;
   std::string host;
   uint16_t port;
-  PeerNet* net;
-  Connection* out = nullptr;
-  Connection* in = nullptr;
   Resolve* resolving = nullptr;
-  uv_timer_t* pause = nullptr;  // set while the timer exists, not only while it runs
-  bool waiting = false;         // the timer runs
-  unsigned pause_ms = kFirstPauseMs;
-  uint64_t boot = 0;    // of the process that last said hello
-  std::string refusal;  // the last one logged
-  uint64_t quiet_until_ms = 0;
+  uv_timer_t* pause = nullptr;
 };
 
 struct PeerNet::Resolve {
   uv_getaddrinfo_t request;
-  Peer* peer;  // nullptr once nobody waits
+  Peer* peer;   // nullptr once the peer is gone
+  LinkId link;  // 0 once nobody waits: a slow name server may outlast the link that asked
 };
 
 PeerNet::PeerNet(uv_loop_t* loop, Events* events, unsigned user_timeout_ms, uint64_t seed,
                  std::shared_ptr<net::TlsCredentials> tls)
     : loop_(loop),
-      events_(events),
+      links_(this, events),
       user_timeout_ms_(user_timeout_ms),
       random_(seed),
       tls_(std::move(tls)) {
   sweeper_ = new uv_timer_t;
   uv_timer_init(loop_, sweeper_);
-  sweeper_->data = this;
+  sweeper_->data = &links_;
   uv_timer_start(
-      sweeper_, [](uv_timer_t* timer) { static_cast<PeerNet*>(timer->data)->sweep(); }, kSweepMs,
-      kSweepMs);
+      sweeper_, [](uv_timer_t* timer) { static_cast<PeerLinks*>(timer->data)->sweep(); },
+      PeerLinks::kSweepMs, PeerLinks::kSweepMs);
 }
 
 PeerNet::~PeerNet() { close(); }
 
 void PeerNet::add_peer(uint64_t id, const std::string& host, uint16_t port) {
   auto peer = std::make_unique<Peer>();
+  peer->net = this;
   peer->id = id;
   peer->host = host;
   peer->port = port;
-  peer->net = this;
   peer->pause = new uv_timer_t;
   uv_timer_init(loop_, peer->pause);
   peer->pause->data = peer.get();
-  Peer* const raw = peer.get();
   peers_[id] = std::move(peer);
-  dial(raw);
+  links_.add_peer(id);
 }
 
 void PeerNet::remove_peer(uint64_t id) {
+  links_.remove_peer(id);
   const auto found = peers_.find(id);
   if (found == peers_.end()) return;
-  Peer* const peer = found->second.get();
-  if (peer->out != nullptr) drop(peer->out);
-  if (peer->in != nullptr) drop(peer->in);
-  if (peer->resolving != nullptr) peer->resolving->peer = nullptr;
-  close_handle(peer->pause);
+  if (found->second->resolving != nullptr) found->second->resolving->peer = nullptr;
+  close_handle(found->second->pause);
   peers_.erase(found);
 }
 
-void PeerNet::dial(Peer* peer) {
-  if (hung_up_ || peer->out != nullptr || peer->resolving != nullptr) return;
-  uv_timer_stop(peer->pause);
-  peer->waiting = false;
+void PeerNet::dial(LinkId link, uint64_t id) {
+  Peer* const peer = peers_.at(id).get();
   sockaddr_storage address;
-  if (net::numeric_address(peer->host, peer->port, &address)) {
-    connect(peer, reinterpret_cast<sockaddr*>(&address));
-    return;
-  }
-  auto* resolve = new Resolve;
+  if (net::numeric_address(peer->host, peer->port, &address))
+    connect(link, reinterpret_cast<sockaddr*>(&address));
+  else if (peer->resolving != nullptr)
+    peer->resolving->link = link;
+  else
+    resolve(link, peer);
+}
+
+void PeerNet::resolve(LinkId link, Peer* peer) {
+  auto* const resolve = new Resolve;
   resolve->peer = peer;
+  resolve->link = link;
   resolve->request.data = resolve;
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
+  peer->resolving = resolve;
   const int rv = uv_getaddrinfo(
       loop_, &resolve->request,
       [](uv_getaddrinfo_t* request, int status, addrinfo* result) {
         const std::unique_ptr<Resolve> resolve(static_cast<Resolve*>(request->data));
         Peer* const peer = resolve->peer;
-        if (peer != nullptr) {
-          peer->resolving = nullptr;
-          if (status == 0 && result != nullptr) {
-            peer->net->connect(peer, result->ai_addr);
-          } else {
-            peer->net->dial_later(peer);
-          }
+        if (peer != nullptr) peer->resolving = nullptr;
+        if (peer != nullptr && peer->net->links_.has(resolve->link)) {
+          if (status == 0 && result != nullptr)
+            peer->net->connect(resolve->link, result->ai_addr);
+          else
+            peer->net->links_.ended(resolve->link, PeerLinks::End::kLost);
         }
         uv_freeaddrinfo(result);
       },
       peer->host.c_str(), std::to_string(peer->port).c_str(), &hints);
-  if (rv != 0) {
-    delete resolve;
-    dial_later(peer);
-    return;
-  }
-  peer->resolving = resolve;
+  if (rv == 0) return;
+  peer->resolving = nullptr;
+  delete resolve;
+  links_.ended(link, PeerLinks::End::kLost);
 }
 
-void PeerNet::connect(Peer* peer, const sockaddr* address) {
-  auto* connection = new Connection;
+PeerNet::Connection* PeerNet::open(LinkId link) {
+  auto* const connection = new Connection;
   connection->net = this;
-  connection->dialled = peer;
-  connection->preamble_done = true;
-  connection->since_ms = uv_now(loop_);
+  connection->link = link;
   uv_tcp_init(loop_, &connection->tcp);
   connection->tcp.data = connection;
+  connections_[link] = connection;
+  return connection;
+}
+
+void PeerNet::connect(LinkId link, const sockaddr* address) {
+  Connection* const connection = open(link);
+  connection->preamble_done = true;
   connection->connecting.data = connection;
-  connections_.insert(connection);
-  peer->out = connection;
   const int rv = uv_tcp_connect(&connection->connecting, &connection->tcp, address,
                                 [](uv_connect_t* request, int status) {
                                   auto* const connection = static_cast<Connection*>(request->data);
@@ -182,22 +165,6 @@ void PeerNet::connect(Peer* peer, const sockaddr* address) {
                                     connection->net->on_connect(connection, status);
                                 });
   if (rv != 0) on_end(connection, rv);
-}
-
-void PeerNet::dial_later(Peer* peer) {
-  if (hung_up_ || peer->waiting) return;
-  const unsigned pause =
-      peer->pause_ms / 2 + static_cast<unsigned>(random_() % (peer->pause_ms / 2 + 1));
-  peer->pause_ms = std::min(peer->pause_ms * 2, kLastPauseMs);
-  peer->waiting = true;
-  uv_timer_start(
-      peer->pause,
-      [](uv_timer_t* timer) {
-        auto* const peer = static_cast<Peer*>(timer->data);
-        peer->waiting = false;
-        peer->net->dial(peer);
-      },
-      pause, 0);
 }
 
 void PeerNet::on_connect(Connection* connection, int status) {
@@ -208,16 +175,15 @@ void PeerNet::on_connect(Connection* connection, int status) {
   set_socket_options(&connection->tcp, user_timeout_ms_);
   start_reading(connection);
   if (tls_ != nullptr) start_tls(connection);
-  std::string bytes(net::kPeerPreamble, net::kPreambleSize);
-  append_hello_frame(events_->own_hello(), &bytes);
-  write(connection, std::move(bytes));
+  write(connection, std::string(net::kPeerPreamble, net::kPreambleSize));
+  links_.up(connection->link);
 }
 
 void PeerNet::start_tls(Connection* connection) {
   std::string complaint;
   connection->tls =
       std::make_shared<net::TlsSession>(tls_->current(&complaint), net::TlsSession::Side::kClient);
-  if (!complaint.empty()) spdlog::warn("consensus: {}", complaint);
+  if (!complaint.empty()) complain(complaint);
   write_raw(connection, connection->tls->take_output());
 }
 
@@ -228,27 +194,31 @@ void PeerNet::on_received(Connection* connection, std::string_view bytes) {
     return;
   }
   net::TlsSession& tls = *connection->tls;
-  Peer* const peer = connection->dialled;
+  const uint64_t peer = links_.dialled(connection->link);
   const bool was_up = tls.established();
   std::string plain;
   absl::Status status = tls.feed(bytes, &plain);
-  if (status.ok() && !was_up && tls.established() && peer != nullptr &&
-      tls.peer().name != std::to_string(peer->id))  // its role has been checked
+  if (status.ok() && !was_up && tls.established() && peer != 0 &&
+      tls.peer().name != std::to_string(peer))  // its role has been checked
     status = absl::UnauthenticatedError("the certificate there is that of " +
                                         net::to_string(tls.peer()));
   if (!status.ok()) {
-    // Our preamble and hello are not sent to the wrong one; an alert is.
-    if (!tls.established()) write_raw(connection, tls.take_output());
-    if (peer != nullptr)
-      refused(peer, std::string(status.message()));
-    else
-      spdlog::warn("consensus: connection from node {} closed: {}", connection->from,
-                   std::string(status.message()));
-    if (connection->net != nullptr) on_end(connection, UV_EPROTO);
+    on_tls_trouble(connection, status);
     return;
   }
   if (tls.has_output()) write_raw(connection, tls.take_output());
-  if (!plain.empty() && connection->net != nullptr) on_bytes(connection, plain);
+  if (!plain.empty()) on_bytes(connection, plain);
+}
+
+void PeerNet::on_tls_trouble(Connection* connection, const absl::Status& status) {
+  // Our preamble and hello are not sent to the wrong one; an alert is.
+  if (!connection->tls->established()) write_raw(connection, connection->tls->take_output());
+  if (links_.dialled(connection->link) != 0) {
+    links_.unwelcome(connection->link, std::string(status.message()));
+    return;
+  }
+  complain("connection of another node closed: " + std::string(status.message()));
+  on_end(connection, UV_EPROTO);
 }
 
 void PeerNet::adopt(int fd, std::string_view already_read, std::shared_ptr<net::TlsSession> tls) {
@@ -256,30 +226,16 @@ void PeerNet::adopt(int fd, std::string_view already_read, std::shared_ptr<net::
     ::close(fd);
     return;
   }
-  // A peer says hello at once, so under a flood it is the oldest silent one that goes.
-  size_t strangers = 0;
-  Connection* oldest = nullptr;
-  for (Connection* c : connections_) {
-    if (c->dialled != nullptr || c->said_hello) continue;
-    strangers++;
-    if (oldest == nullptr || c->since_ms < oldest->since_ms) oldest = c;
-  }
-  if (strangers >= kMaxStrangers) drop(oldest);
-  auto* connection = new Connection;
-  connection->net = this;
+  Connection* const connection = open(links_.accepted());
   connection->tls = std::move(tls);
-  connection->since_ms = uv_now(loop_);
-  uv_tcp_init(loop_, &connection->tcp);
-  connection->tcp.data = connection;
-  connections_.insert(connection);
   if (uv_tcp_open(&connection->tcp, fd) != 0) {
     ::close(fd);
-    drop(connection);
+    on_end(connection, UV_EBADF);
     return;
   }
   set_socket_options(&connection->tcp, user_timeout_ms_);
   start_reading(connection);
-  if (!already_read.empty() && connection->net != nullptr) on_bytes(connection, already_read);
+  if (!already_read.empty()) on_bytes(connection, already_read);
 }
 
 void PeerNet::start_reading(Connection* connection) {
@@ -311,173 +267,60 @@ void PeerNet::on_bytes(Connection* connection, std::string_view bytes) {
       bytes.remove_prefix(net::kPreambleSize);
     connection->preamble_done = true;
   }
-  connection->decoder.feed(bytes);
-  while (connection->net != nullptr) {
-    auto frame = connection->decoder.next();
-    PeerMessage message;
-    absl::Status status = frame.status();
-    if (status.ok() && !frame->has_value()) return;
-    if (status.ok()) status = decode_peer_message(std::move(**frame), &message);
-    if (status.ok() && !connection->said_hello && message.kind != PeerMessage::kHello)
-      status = absl::InvalidArgumentError("peer message before hello");
-    if (!status.ok()) {
-      spdlog::warn(
-          "consensus: connection {} node {} closed: {}", connection->dialled ? "to" : "from",
-          connection->dialled ? connection->dialled->id : connection->from, status.ToString());
-      on_end(connection, UV_EPROTO);
-      return;
-    }
-    if (message.kind == PeerMessage::kHello) {
-      on_hello(connection, message.hello);
-    } else if (connection->dialled == nullptr && message.kind != PeerMessage::kUnknown) {
-      events_->on_message(connection->from, message);
-    }
-  }
-}
-
-void PeerNet::on_hello(Connection* connection, const Hello& hello) {
-  if (connection->said_hello) return;
-  if (connection->dialled != nullptr) {
-    on_dialled_hello(connection, hello);
-    return;
-  }
-  Hello answer = events_->own_hello();
-  // First, as check_hello may remember the node.
-  if (tls_ != nullptr && !names_node(connection->tls.get(), hello.node)) {
-    answer.refused = "its certificate does not name node " + std::to_string(hello.node);
-  } else {
-    Greeting greeting = events_->check_hello(hello, false);
-    answer.refused = std::move(greeting.refused);
-    answer.retry = greeting.retry;
-    answer.removed = greeting.removed;
-  }
-  if (connection->net == nullptr) return;
-  const auto found = peers_.find(hello.node);
-  if (found == peers_.end() && answer.refused.empty())
-    answer.refused = "not a member of this cluster";
-  std::string bytes;
-  append_hello_frame(answer, &bytes);
-  if (!answer.refused.empty() || hung_up_) {
-    // It will try again and again: once in the log is enough.
-    if (refusals_.size() > 64) refusals_.clear();
-    if (!answer.refused.empty() && !answer.retry && refusals_[hello.node] != answer.refused)
-      spdlog::warn("consensus: refused a connection from node {} ({}): {}", hello.node,
-                   hello.advertise, answer.refused);
-    refusals_[hello.node] = answer.refused;
-    write(connection, std::move(bytes));
-    // The answer lies in the socket's buffer; closing sends it, then the end.
-    if (connection->net != nullptr) drop(connection);
-    // It waits for us to reach it.
-    if (answer.retry && found != peers_.end() && found->second->out == nullptr && !hung_up_) {
-      found->second->pause_ms = kFirstPauseMs;
-      dial(found->second.get());
-    }
-    return;
-  }
-  Peer* const peer = found->second.get();
-  connection->said_hello = true;
-  connection->from = hello.node;
-  connection->decoder.set_max_payload(net::kMaxFrame);
-  if (peer->in != nullptr) drop(peer->in);
-  peer->in = connection;
-  write(connection, std::move(bytes));
-  if (connection->net == nullptr) return;
-  note_boot(peer->id, hello);
-  // A peer that has just come up need not wait for our pause to end.
-  if (connection->net != nullptr && peer->out == nullptr) {
-    peer->pause_ms = kFirstPauseMs;
-    dial(peer);
-  }
-}
-
-void PeerNet::on_dialled_hello(Connection* connection, const Hello& hello) {
-  Peer* const peer = connection->dialled;
-  const uint64_t peer_id = peer->id;
-  std::string refusal;
-  bool soon = false;
-  if (hello.node != peer_id) {
-    refusal = "node " + std::to_string(hello.node) + " answers at its address";
-  } else {
-    refusal = events_->check_hello(hello, true).refused;
-    if (refusal.empty()) {
-      refusal = hello.refused;
-      soon = hello.retry;
-    }
-  }
-  if (connection->net == nullptr) return;
-  if (!refusal.empty()) {
-    if (soon)
-      peer->pause_ms = std::min(peer->pause_ms, kLastPauseMs);
-    else
-      refused(peer, refusal);
-    on_end(connection, UV_ECANCELED);
-    events_->on_refused(peer_id, hello, refusal);
-    return;
-  }
-  peer->refusal.clear();
-  const uint64_t id = peer->id;
-  note_boot(id, hello);
-  if (connection->net == nullptr) return;
-  if (!hello.serving) {
-    peer->pause_ms = kLastPauseMs;
-    on_end(connection, UV_ECANCELED);
-    return;
-  }
-  connection->said_hello = true;
-  peer->pause_ms = kFirstPauseMs;
-  events_->on_connected(id);
-}
-
-// Says so once, and asks less often from now on.
-void PeerNet::refused(Peer* peer, const std::string& why) {
-  if (why != peer->refusal)
-    spdlog::error("consensus: no connection to node {} ({}:{}): {}", peer->id, peer->host,
-                  peer->port, why);
-  peer->refusal = why;
-  peer->pause_ms = kRefusedPauseMs;
-}
-
-void PeerNet::note_boot(uint64_t id, const Hello& hello) {
-  Peer* const peer = peers_.at(id).get();
-  const uint64_t before = peer->boot;
-  peer->boot = hello.boot;
-  if ((before != 0 && before != hello.boot) || !hello.serving) events_->on_gone(id);
+  links_.received(connection->link, bytes);
 }
 
 void PeerNet::on_end(Connection* connection, int error) {
-  Peer* const dialled = connection->dialled;
-  const auto sender = peers_.find(connection->from);
-  const bool was_up = connection->said_hello;
-  const bool was_in = sender != peers_.end() && sender->second->in == connection;
-  drop(connection);
-  if (dialled != nullptr) {
-    if (was_up) {
-      dialled->pause_ms = kFirstPauseMs;
-      dial(dialled);
-    } else {
-      dial_later(dialled);
-      if (error == UV_ECONNREFUSED && dialled->in == nullptr) events_->on_gone(dialled->id);
-    }
-  } else if (was_in) {
-    // Look again at once if no dialled connection is there to tell.
-    Peer* const peer = sender->second.get();
-    if (peer->out == nullptr) {
-      peer->pause_ms = kFirstPauseMs;
-      dial(peer);
-    }
-  }
+  links_.ended(connection->link,
+               error == UV_ECONNREFUSED ? PeerLinks::End::kRefused : PeerLinks::End::kLost);
 }
 
-void PeerNet::drop(Connection* connection) {
-  if (connection->net == nullptr) return;
-  connection->net = nullptr;
-  connections_.erase(connection);
-  if (connection->dialled != nullptr && connection->dialled->out == connection)
-    connection->dialled->out = nullptr;
-  const auto sender = peers_.find(connection->from);
-  if (sender != peers_.end() && sender->second->in == connection) sender->second->in = nullptr;
-  uv_close(reinterpret_cast<uv_handle_t*>(&connection->tcp),
+std::string PeerNet::not_node(LinkId link, uint64_t node) {
+  if (tls_ == nullptr || names_node(connections_.at(link)->tls.get(), node)) return "";
+  return "its certificate does not name node " + std::to_string(node);
+}
+
+void PeerNet::close(LinkId link) {
+  for (const auto& [id, peer] : peers_)
+    if (peer->resolving != nullptr && peer->resolving->link == link) peer->resolving->link = 0;
+  const auto found = connections_.find(link);
+  if (found == connections_.end()) return;
+  found->second->net = nullptr;
+  uv_close(reinterpret_cast<uv_handle_t*>(&found->second->tcp),
            [](uv_handle_t* handle) { delete static_cast<Connection*>(handle->data); });
+  connections_.erase(found);
+}
+
+void PeerNet::start_pause(uint64_t id, uint64_t ms) {
+  uv_timer_start(
+      peers_.at(id)->pause,
+      [](uv_timer_t* timer) {
+        const auto* const peer = static_cast<Peer*>(timer->data);
+        peer->net->links_.pause_over(peer->id);
+      },
+      ms, 0);
+}
+
+void PeerNet::stop_pause(uint64_t id) {
+  uv_timer_t* const pause = peers_.at(id)->pause;
+  if (pause != nullptr) uv_timer_stop(pause);  // close() has ended it
+}
+
+void PeerNet::refused(uint64_t id, const std::string& why) {
+  const Peer& peer = *peers_.at(id);
+  spdlog::error("consensus: no connection to node {} ({}:{}): {}", id, peer.host, peer.port, why);
+}
+
+void PeerNet::complain(const std::string& what) { spdlog::warn("consensus: {}", what); }
+
+bool PeerNet::can_write(LinkId link) const {
+  const Connection* const connection = connections_.at(link);
+  return uv_stream_get_write_queue_size(reinterpret_cast<const uv_stream_t*>(&connection->tcp)) <
+         kMaxQueuedBytes;
+}
+
+void PeerNet::write(LinkId link, std::string bytes) {
+  write(connections_.at(link), std::move(bytes));
 }
 
 void PeerNet::write(Connection* connection, std::string bytes) {
@@ -509,58 +352,12 @@ void PeerNet::write_raw(Connection* connection, std::string bytes) {
   if (rv != 0) delete write;  // reading will tell
 }
 
-bool PeerNet::can_send(uint64_t peer) const {
-  const auto found = peers_.find(peer);
-  if (found == peers_.end()) return false;
-  const Connection* const out = found->second->out;
-  return out != nullptr && out->said_hello &&
-         uv_stream_get_write_queue_size(reinterpret_cast<const uv_stream_t*>(&out->tcp)) <
-             kMaxQueuedBytes;
-}
-
-bool PeerNet::connected_from(uint64_t peer) const {
-  const auto found = peers_.find(peer);
-  return found != peers_.end() && found->second->in != nullptr;
-}
-
-void PeerNet::send(uint64_t peer, std::string frames) {
-  if (can_send(peer)) write(peers_.at(peer)->out, std::move(frames));
-}
-
-void PeerNet::sweep() {
-  const uint64_t now = uv_now(loop_);
-  const bool ping = now - last_ping_ms_ >= kPingMs;
-  if (ping) last_ping_ms_ = now;
-  std::string frame;
-  if (ping) append_ping_frame(&frame);
-  const std::set<Connection*> all = connections_;
-  for (Connection* connection : all) {
-    if (connections_.count(connection) == 0) continue;
-    const uint64_t age = now - connection->since_ms;
-    if (!connection->said_hello &&
-        age > (connection->dialled != nullptr ? kDialTimeoutMs : kHelloTimeoutMs)) {
-      on_end(connection, UV_ETIMEDOUT);
-    } else if (ping && connection->said_hello && connection->dialled != nullptr) {
-      write(connection, frame);
-    }
-  }
-}
-
-void PeerNet::hang_up() {
-  hung_up_ = true;
-  for (const auto& [id, peer] : peers_) {
-    if (peer->out != nullptr) drop(peer->out);
-    if (peer->in != nullptr) drop(peer->in);
-    if (peer->resolving != nullptr) peer->resolving->peer = nullptr;
-    peer->resolving = nullptr;
-    if (peer->pause != nullptr) uv_timer_stop(peer->pause);
-  }
-}
-
 void PeerNet::close() {
-  hang_up();
-  while (!connections_.empty()) drop(*connections_.begin());
-  for (const auto& [id, peer] : peers_) close_handle(peer->pause);
+  links_.close();
+  for (const auto& [id, peer] : peers_) {
+    close_handle(peer->pause);
+    if (peer->resolving != nullptr) peer->resolving->peer = nullptr;
+  }
   close_handle(sweeper_);
 }
 

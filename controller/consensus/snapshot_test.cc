@@ -304,7 +304,8 @@ TEST_F(InstallTest, ANodeThatWasAwayForTooLongCatchesUpAndCanLead) {
   build_and_leave_behind(true);
   ASSERT_TRUE(cluster_->start(3).ok());
   ASSERT_TRUE(cluster_->wait_until_equal());
-  EXPECT_EQ(node(3).restores, 1);
+  EXPECT_GE(node(3).restores, 1);
+  EXPECT_LE(node(3).restores, 2);  // one that was being taken may follow the first
   EXPECT_GT(node(3).consensus->snapshot_index(), 0u);
   expect_three_equal_and_any_can_lead();
   // And it starts again from what it has got.
