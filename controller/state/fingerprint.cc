@@ -83,6 +83,10 @@ void add_spec(Digest& digest, const JobSpec& spec) {
              uint64_t{spec.time_limit_s}, uint64_t{spec.warn_signal}, uint64_t{spec.warn_before_s},
              number(spec.priority), spec.array, uint64_t{spec.array_limit}, spec.dependencies,
              spec.body_hash);
+  if (spec.step) {
+    digest.all(spec.step->job, spec.step->hosts, uint64_t{spec.step->attempt}, spec.step->array_id,
+               uint64_t{spec.step->array_index});
+  }
 }
 
 void add_job(Digest& digest, const Job& job) {

@@ -43,4 +43,16 @@ std::string outcomes_by_candidate(const std::string& trail) {
   return absl::StrJoin(words, "; ");
 }
 
+std::string candidate_line(int index, int count, const std::string& host, uint16_t port) {
+  const bool v6 = host.find(':') != std::string::npos;
+  return absl::StrCat("controller candidate ", index + 1, " of ", count, ": ", v6 ? "[" : "", host,
+                      v6 ? "]:" : ":", port);
+}
+
+std::string unreached_line(int attempt, const std::string& trail, bool waiting) {
+  return absl::StrCat("no controller serves yet (attempt ", attempt, "): ",
+                      trail.empty() ? "none was tried in time" : outcomes_by_candidate(trail),
+                      waiting ? "; waiting for a cluster" : "");
+}
+
 }  // namespace xce

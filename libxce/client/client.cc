@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "libxce/base/trail.h"
 #include "libxce/client/client_log.h"
 #include "libxce/client/ops.h"
 
@@ -55,6 +56,17 @@ void xce_client_config_init(xce_client_config_t* config) {
   config->role = HostRole_user;
   config->call_deadline_ms = XCE_DEFAULT_CALL_DEADLINE_MS;
   config->retry = XCE_RETRY_DEFAULTS;
+}
+
+int xce_candidate_line(const xce_client_config_t* config, int index, char* out, size_t len) {
+  if (config == nullptr || index < 0 || index >= config->nmasters) return -EINVAL;
+  return copy_out(xce::candidate_line(index, config->nmasters, config->masters[index],
+                                      config->master_ports[index]),
+                  out, len);
+}
+
+int xce_unreached_line(int attempt, const char* trail, bool waiting, char* out, size_t len) {
+  return copy_out(xce::unreached_line(attempt, trail == nullptr ? "" : trail, waiting), out, len);
 }
 
 int xce_client_config_set_tls(xce_client_config_t* config, const char* ca, const char* cert,

@@ -62,6 +62,10 @@ xce_job_spec_t spec_of(wire::JobSpec::Reader from, Arena* arena) {
   to.ndependencies = dependencies.size();
   to.dependencies = deps;
   to.comment = text_of(from.getComment(), arena);
+  const auto step = from.getStep();
+  to.step = {step.getJobId(),        texts_of(step.getHosts(), arena),
+             step.getHosts().size(), step.getAttempt(),
+             step.getArrayId(),      step.getArrayIndex()};
   return to;
 }
 

@@ -82,6 +82,11 @@ void put_spec(const xce_job_spec_t& from, wire::JobSpec::Builder to) {
     }
   }
   to.setComment(or_empty(from.comment));
+  if (from.step.job_id == 0) return;
+  auto step = to.initStep();
+  step.setJobId(from.step.job_id);
+  put_texts(from.step.hosts, from.step.nhosts,
+            step.initHosts(static_cast<unsigned>(from.step.nhosts)));
 }
 
 void put_filter(const xce_job_filter_t& from, wire::JobFilter::Builder to) {
@@ -190,6 +195,10 @@ uint64_t body_hash(const xce_job_spec_t& s) {
   for (size_t i = 0; i < s.ndependencies; ++i) {
     h.number(static_cast<uint64_t>(s.dependencies[i].kind));
     h.number(s.dependencies[i].job_id);
+  }
+  if (s.step.job_id != 0) {  // not of others, whose hash must stay what it was
+    h.number(s.step.job_id);
+    for (size_t i = 0; i < s.step.nhosts; ++i) h.text(s.step.hosts[i]);
   }
   return h.value() == 0 ? 1 : h.value();  // 0 means "no hash"
 }

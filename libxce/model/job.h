@@ -36,6 +36,15 @@ struct JobBody {
   SharedTexts env;                // KEY=VALUE
 };
 
+// Which job's allocation a command runs in, and where: client.capnp's Step documents the fields.
+struct Step {
+  JobId job = 0;
+  std::vector<std::string> hosts;
+  uint32_t attempt = 0;
+  JobId array_id = 0;
+  uint32_t array_index = 0;
+};
+
 // One field a property of client.capnp's JobSpec, which documents them.
 struct JobSpec {
   std::string name, user, queue, work_dir, submit_key;
@@ -53,6 +62,7 @@ struct JobSpec {
   uint32_t array_limit = 0;
   Rare<std::vector<Dependency>> dependencies;
   uint64_t body_hash = 0;
+  std::shared_ptr<const Step> step;  // null: a job that the scheduler starts
 };
 
 struct Alloc {  // what a job holds on one host

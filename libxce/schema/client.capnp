@@ -158,6 +158,17 @@ struct JobSpec {
   stdinPath @26 :Text;
   comment @27 :Text;
   bodyHash @28 :UInt64;       # of everything but submitKey, to tell a replay from another submission of that key
+  step @29 :Step;             # absent: a job that the scheduler starts
+}
+
+# A command that runs inside the allocation of a running job: a job of its own that is started at once and ends with that job.
+struct Step {
+  jobId @0 :UInt64;           # whose allocation; 0: no step
+  hosts @1 :List(Text);       # of a request: where, one step a host; "*": on each of the job's; empty: on its first.
+                              # Of a job: all hosts of the job that it belongs to
+  attempt @2 :UInt32;         # of that job; this and the next two are the controllers' to fill in
+  arrayId @3 :UInt64;         # that job's array and index
+  arrayIndex @4 :UInt32;
 }
 
 struct Dependency { kind @0 :DependencyKind; jobId @1 :UInt64; }
@@ -263,7 +274,7 @@ enum HostAction {
 }
 struct HostCtrl { action @0 :HostAction; name @1 :Text; reason @2 :Text; }
 
-struct RunTask { jobId @0 :UInt64; args @1 :List(Text); }
+struct RunTask { jobId @0 :UInt64; args @1 :List(Text); }   # as jobSubmit of a step on the job's first host
 
 struct Dispatch { jobId @0 :UInt64; attempt @1 :UInt32; allocs @2 :List(Alloc); }
 struct Eviction { jobId @0 :UInt64; attempt @1 :UInt32; reason @2 :Text; }   # a running job is stopped and waits again

@@ -251,6 +251,16 @@ xce::JobControl read_control(JobCtrl::Reader from) {
   return to;
 }
 
+// The short form of a submission.
+xce::JobSpec read_task(RunTask::Reader from) {
+  xce::JobSpec to;
+  auto body = std::make_shared<JobBody>();
+  body->args = read_texts(from.getArgs(), "arguments");
+  to.body = std::move(body);
+  to.step = std::make_shared<const xce::Step>(xce::Step{from.getJobId(), {}, 0, 0, 0});
+  return to;
+}
+
 }  // namespace
 
 std::string text(capnp::Text::Reader from) {
@@ -290,6 +300,14 @@ void write_spec(const xce::JobSpec& from, Detail detail, JobSpec::Builder to) {
       list[i].setKind(static_cast<DependencyKind>(from.dependencies[i].kind));
       list[i].setJobId(from.dependencies[i].job);
     }
+  }
+  if (from.step != nullptr) {
+    auto step = to.initStep();
+    step.setJobId(from.step->job);
+    write_texts(from.step->hosts, step.initHosts(from.step->hosts.size()));
+    step.setAttempt(from.step->attempt);
+    step.setArrayId(from.step->array_id);
+    step.setArrayIndex(from.step->array_index);
   }
   if (detail == Detail::kSummary) return;
   if (!from.array.empty()) {
@@ -335,6 +353,10 @@ xce::JobSpec read_spec(JobSpec::Reader from) {
   for (auto d : from.getDependencies())
     to.dependencies.push_back(
         {checked_enum<xce::DependencyKind>(d.getKind(), 5, "dependency"), d.getJobId()});
+  if (const auto step = from.getStep(); step.getJobId() != 0)
+    to.step = std::make_shared<const xce::Step>(
+        xce::Step{step.getJobId(), read_texts(step.getHosts(), "hosts"), step.getAttempt(),
+                  step.getArrayId(), step.getArrayIndex()});
   auto body = std::make_shared<JobBody>();
   body->script.assign(reinterpret_cast<const char*>(from.getScript().begin()),
                       from.getScript().size());
@@ -566,6 +588,7 @@ xce::Op read_op(Op::Reader from) {
                        read_attrs(join.getHost()), join.getInstance(), join.getLeaseMs()};
     }
     case Op::JOB_SUBMIT: return read_spec(from.getJobSubmit());
+    case Op::RUN_TASK: return read_task(from.getRunTask());
     case Op::JOB_CTRL: return read_control(from.getJobCtrl());
     case Op::QUEUE_CTRL:
       return QueueControl{

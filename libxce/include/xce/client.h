@@ -74,6 +74,12 @@ XCE_API void xce_job_spec_init(xce_job_spec_t* spec);
 /* Sets the three paths of TLS; NULL counts as "". 0; -ENAMETOOLONG: one is too long. */
 XCE_API int xce_client_config_set_tls(xce_client_config_t* config, const char* ca, const char* cert,
                                       const char* key);
+/* The log lines by which every daemon of XCE shows how it finds the controllers: one for each
+ * candidate (index from 0), and one for each attempt (from 1; `trail` of its xce_error_t) that
+ * reached none before any did; waiting: another attempt follows. Length, or -ENOSPC when it was
+ * cut, or -EINVAL. */
+XCE_API int xce_candidate_line(const xce_client_config_t* config, int index, char* out, size_t len);
+XCE_API int xce_unreached_line(int attempt, const char* trail, bool waiting, char* out, size_t len);
 /* Makes a context; no network I/O. 0, or -EINVAL when the config is unusable: xcecli_last_error
  * says what is wrong with the TLS files. */
 XCE_API int xcecli_ctx_init(xcecli_ctx_t* out, const xce_client_config_t* config);
@@ -243,6 +249,8 @@ typedef enum {
 XCE_API int xcecli_hostctrl(xcecli_ctx_t ctx, xce_host_action_t action, const char* host,
                             const char* reason);
 XCE_API int xcecli_update_resvals(xcecli_ctx_t ctx, const xce_gres_t* gres, size_t n);
+/* Runs a command on the first host of a running job, as xcecli_jobsub with a step does; that tells
+ * the step's id too, with which its output and its end can be asked for. */
 XCE_API int xcecli_runtask(xcecli_ctx_t ctx, uint64_t job_id, const char* const* args,
                            size_t nargs);
 /* item_status (n entries, may be NULL) tells each item's fate: 0 or a positive E_XCE_ value. */

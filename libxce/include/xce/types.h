@@ -69,6 +69,18 @@ typedef struct {
   uint64_t job_id;
 } xce_dependency_t;
 
+/* Which running job's allocation a command runs in. job_id 0: none, it is a job of its own. The
+ * rest but hosts is the controllers' to fill in. */
+typedef struct {
+  uint64_t job_id;
+  const char* const* hosts; /* submitting: where, one step a host; "*": on each of the job's; none:
+                               on its first. Of a job: all hosts of the job that it belongs to */
+  size_t nhosts;
+  uint32_t attempt;  /* of that job */
+  uint64_t array_id; /* and its array */
+  uint32_t array_index;
+} xce_step_t;
+
 /* What to run. Zero everything first (xce_job_spec_init): every zero is a sensible default. */
 typedef struct {
   const char* name;
@@ -101,6 +113,8 @@ typedef struct {
   const xce_dependency_t* dependencies;
   size_t ndependencies;
   const char* comment;
+  xce_step_t step; /* a command inside a running job: resources, queue and dependencies are that
+                      job's; environment and work directory too, where none is given here */
 } xce_job_spec_t;
 
 typedef struct {
