@@ -14,6 +14,7 @@
 #include "controller/restore.h"
 #include "controller/service/daemon.h"
 #include "libxce/base/log.h"
+#include "libxce/base/settings_file.h"
 #include "spdlog/spdlog.h"
 
 namespace {
@@ -114,6 +115,7 @@ int main(int argc, char** argv) {
   app.add_option("--log-format", log_format,
                  "text, json (an object a line), or auto: text on a terminal, else json")
       ->capture_default_str();
+  xce::use_settings_file(&app, "controller", xce::Masters::kAreForOthers);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {  // --help, --version

@@ -20,6 +20,7 @@
 #include <thread>
 
 #include "libxce/base/log.h"
+#include "libxce/base/settings_file.h"
 #include "scheduler/pipeline/pipeline.h"
 #include "scheduler/pipeline/reach.h"
 #include "scheduler/pipeline/xce_port.h"
@@ -275,6 +276,7 @@ int main(int argc, char** argv) {
   app.add_option("--log-format", flags.log_format,
                  "text, json (an object a line), or auto: text on a terminal, else json")
       ->capture_default_str();
+  xce::use_settings_file(&app, "scheduler", xce::Masters::kArePeers);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& e) {

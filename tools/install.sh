@@ -7,7 +7,8 @@ usage() {
   cat <<'TEXT'
 usage: tools/install.sh [--lib-only] [--destdir DIR] [--built DIR] PREFIX
 
-  PREFIX         an absolute path, e.g. /usr/local: bin/, sbin/, lib/, include/xce/, share/doc/xce/
+  PREFIX         an absolute path, e.g. /usr/local: bin/, sbin/, lib/, include/xce/, share/doc/xce/ with examples of
+                 settings, and the units of systemd in lib/systemd/system/
   --lib-only     libxce, its headers and xce.pc, but no daemons nor tools
   --destdir DIR  put the whole tree under DIR, to make a package of it
   --built DIR    where the built programs are (default bazel-bin; run ./dev build first)
@@ -30,6 +31,9 @@ done
 case $prefix in /*) ;; *) usage >&2; fail "PREFIX must be an absolute path" ;; esac
 root=$destdir${prefix%/} version=$(cat libxce/abi/VERSION)
 
+scratch=$(mktemp)
+trap 'rm -f "$scratch"' EXIT
+
 put() { # MODE FILE PLACE: refuses what has not been built
   [ -f "$2" ] || fail "$2 is not there: run ./dev build first"
   install -D -m "$1" "$2" "$root/$3"
@@ -49,7 +53,13 @@ if [ -n "$all" ]; then
     put 755 "$built/$daemon" "sbin/${daemon##*/}"
   done
   for tool in cli/xce cli/xce_test; do put 755 "$built/$tool" "bin/${tool##*/}"; done
-  for page in README.md ARCHITECTURE.md docs/*.md; do put 644 "$page" "share/doc/xce/${page##*/}"; done
+  for unit in packaging/systemd/*.service; do
+    sed "s|@PREFIX@|${prefix%/}|" "$unit" > "$scratch"
+    put 644 "$scratch" "lib/systemd/system/${unit##*/}"
+  done
+  put 644 packaging/systemd/xce.sysusers lib/sysusers.d/xce.conf
+  for example in packaging/etc/*; do put 644 "$example" "share/doc/xce/etc/${example##*/}"; done
+  for page in README.md ARCHITECTURE.md docs/*.md; do [ ! -f "$page" ] || put 644 "$page" "share/doc/xce/${page##*/}"; done
   for example in examples/* libxce/examples/*.c libxce/examples/*_wait.cc; do
     [ ! -f "$example" ] || put 644 "$example" "share/doc/xce/examples/${example##*/}"
   done

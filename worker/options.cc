@@ -12,6 +12,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "libxce/base/settings_file.h"
 
 namespace xce::worker {
 namespace {
@@ -144,6 +145,7 @@ ParsedOptions parse_options(int argc, char** argv) {
   app.add_option("--log-format", o.log_format,
                  "text, json (an object a line), or auto: text on a terminal, else json")
       ->capture_default_str();
+  use_settings_file(&app, "worker", Masters::kArePeers);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
