@@ -29,8 +29,8 @@ bool Failover::should_stand(LogPosition own, unsigned voters, uint64_t now_ms) c
   for (const auto& [id, claim] : others_) {
     if (now_ms - claim.made_ms > kSuspicionLifetimeMs) continue;
     suspects++;
-    if (std::tie(claim.position.term, claim.position.index, id) >
-        std::tie(own.term, own.index, self_))
+    if (std::tie(claim.position.term, claim.position.index, claim.position.applied, id) >
+        std::tie(own.term, own.index, own.applied, self_))
       return false;
   }
   return suspects > voters / 2;

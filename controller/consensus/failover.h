@@ -3,8 +3,10 @@
 // A standby that has seen for itself that the primary's process is gone suspects it and says so to
 // the other voters, with the position of its log. When a majority of the voters, itself included,
 // suspect the same primary in the same term, the one with the highest position stands for election
-// at once; the others wait for its request. Without such a majority nothing happens: one standby
-// alone, or one with a cut cable, never deposes a live primary.
+// at once; the others wait for its request. Of nodes with equal logs that is the one that has
+// applied most: one that was started just now may have its whole log still to apply, and must do so
+// before it can serve. Without such a majority nothing happens: one standby alone, or one with a
+// cut cable, never deposes a live primary.
 #ifndef XCE_CONTROLLER_CONSENSUS_FAILOVER_H_
 #define XCE_CONTROLLER_CONSENSUS_FAILOVER_H_
 
@@ -16,11 +18,13 @@ namespace xce::consensus {
 inline constexpr uint64_t kSuspicionLifetimeMs = 500;
 inline constexpr uint64_t kSuspicionRepeatMs = 100;
 
-// The end of a node's log. The longest log wins; the id only breaks ties, so that two nodes never
-// stand at once.
+// The end of a node's log, and how much of it was applied when the node began to suspect: as told
+// to the others, or two nodes might order themselves differently. The longest log wins, then what
+// is applied; the id only breaks ties, so that two nodes never stand at once.
 struct LogPosition {
   uint64_t term = 0;
   uint64_t index = 0;
+  uint64_t applied = 0;
 };
 
 class Failover {

@@ -51,6 +51,21 @@ TEST(FailoverTest, EqualLogsAreToldApartByTheId) {
   }
 }
 
+TEST(FailoverTest, OfEqualLogsTheOneThatHasAppliedMoreStands) {
+  constexpr LogPosition kReplaying{3, 11, 2}, kApplied{3, 11, 10};
+  for (const uint64_t other : {1, 3}) {
+    Failover failover(2);
+    failover.observe(7, 4);
+    failover.set_suspecting(true);
+    failover.on_suspect(other, 7, 4, kReplaying, 0);
+    EXPECT_TRUE(failover.should_stand(kApplied, 3, 0));
+    failover.on_suspect(other, 7, 4, kApplied, 0);
+    EXPECT_FALSE(failover.should_stand(kReplaying, 3, 0));
+    failover.on_suspect(other, 7, 4, {3, 10, 10}, 0);
+    EXPECT_TRUE(failover.should_stand(kReplaying, 3, 0)) << "only the longer log can win";
+  }
+}
+
 TEST(FailoverTest, SuspicionsOfAnotherTermOrPrimaryCountForNothing) {
   Failover failover = standby(2);
   failover.set_suspecting(true);

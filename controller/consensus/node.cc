@@ -54,7 +54,7 @@ absl::Status Node::start() {
     return status;
   }
   timer_ = around_->timer([this] { on_timer(); });
-  turns_ = around_->turns([this] { flush(); }, [this] { settle(); });
+  turns_ = around_->turns([this] { flush(); }, [this] { apply_more(); });
   const unsigned user_timeout_ms =
       static_cast<unsigned>(std::max(1000, 4 * options_.election_timeout_ms));
   net_ = around_->transport(this, user_timeout_ms, options_.seed ^ boot_, options_.tls);
@@ -340,6 +340,7 @@ void Node::settle() {
     if (running()) tend_members();
     if (running()) take_over();
     if (running()) run_failover();
+    if (running()) leave_to_who_has_applied();
     if (running()) take_snapshot_if_due();
   } while (settle_again_ && running());
   settling_ = false;

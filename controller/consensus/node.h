@@ -104,6 +104,7 @@ class Node final : private Transport::Events {
   void submit_barrier();
   void count_answers();
   void submit(std::vector<LogEntry> entries);
+  void apply_more();
   void apply_committed();
   void answer_waiters(uint64_t index, uint64_t term);
   void answer_reads();
@@ -125,6 +126,7 @@ class Node final : private Transport::Events {
   void tell_suspicion(bool now);
   void take_over();
   void run_failover();
+  void leave_to_who_has_applied();
 
   // ---- node_members.cc
   void members_changed();
@@ -216,6 +218,7 @@ class Node final : private Transport::Events {
   uint64_t stored_ = 0;  // on our disk up to here, as the core has been told
   uint64_t commit_ = 0;  // the core's can go back for a moment; this does not
   uint64_t applied_ = 0;
+  bool apply_later_ = false;  // this turn has had its share; `turns_` goes on
   struct PendingWrite {
     uint64_t ticket;
     uint64_t first;
@@ -334,6 +337,13 @@ class Node final : private Transport::Events {
   std::map<uint64_t, uint64_t> last_contact_ms_;
   std::map<uint64_t, uint64_t> peer_holds_;  // what their state machines hold(), as they said hello
   Failover failover_;
+  uint64_t applied_at_suspicion_ = 0;
+  struct SaidApplied {
+    uint64_t applied;
+    uint64_t at_ms;
+  };
+  std::map<NodeId, SaidApplied> said_applied_;  // by those who suspect
+  uint64_t left_in_term_ = 0;
   xce_core_message handed_over_{};     // the TIMEOUT_NOW of a primary that hands over to us
   uint64_t handed_over_until_ms_ = 0;  // 0: none
   uint64_t last_told_ms_ = 0;

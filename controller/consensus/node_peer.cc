@@ -90,8 +90,10 @@ void Node::on_message(uint64_t from, PeerMessage& message) {
     case PeerMessage::kStillFollowing: on_answer(from, message.question); break;
     case PeerMessage::kSuspect:
       if (!xce_core_is_voter(core_, from)) break;
-      failover_.on_suspect(from, message.suspect.term, message.suspect.primary,
-                           {message.suspect.last_term, message.suspect.last_index}, now);
+      failover_.on_suspect(
+          from, message.suspect.term, message.suspect.primary,
+          {message.suspect.last_term, message.suspect.last_index, message.suspect.applied}, now);
+      said_applied_[from] = {message.suspect.applied, now};
       settle();
       break;
     default: break;
@@ -185,6 +187,7 @@ void Node::on_gone(uint64_t peer) {
   if (!running() || peer != failover_.primary() || failover_.suspecting()) return;
   failover_.set_suspecting(true);
   if (!failover_.suspecting()) return;
+  applied_at_suspicion_ = applied_;
   spdlog::warn("consensus: the process of primary {} is gone; asking the other nodes", peer);
   tell_suspicion(true);
   settle();
@@ -199,6 +202,7 @@ void Node::tell_suspicion(bool at_once) {
   suspect.primary = failover_.primary();
   suspect.last_term = log_.last_term();
   suspect.last_index = log_.last_index();
+  suspect.applied = applied_at_suspicion_;
   for (const Member& peer : members_.all) {
     if (peer.id == options_.self || peer.id == suspect.primary) continue;
     std::string frame;
@@ -228,7 +232,7 @@ void Node::take_over() {
 void Node::run_failover() {
   if (!failover_.suspecting()) return;
   tell_suspicion(false);
-  const LogPosition own{log_.last_term(), log_.last_index()};
+  const LogPosition own{log_.last_term(), log_.last_index(), applied_at_suspicion_};
   if (!failover_.should_stand(own, xce_core_voters(core_), now_ms())) return;
   if (xce_core_state(core_) != XCE_STATE_FOLLOWER || !xce_core_is_voter(core_, options_.self))
     return;
@@ -243,6 +247,34 @@ void Node::run_failover() {
   if (rv == XCE_CORE_BAD_MESSAGE) return;
   absorb(rv, update, "standing for election");
   if (running() && xce_core_state(core_) == XCE_STATE_CANDIDATE) settle_again_ = true;
+}
+
+// A primary that has long to go on applying before it can serve leaves the role to one that has
+// said that it has applied more. The longest log had to win the election, however little of it was
+// applied.
+void Node::leave_to_who_has_applied() {
+  const uint64_t term = role_.term;
+  if (role_.role != Role::kLeader || role_.ready || !apply_later_ || transfer_ ||
+      left_in_term_ == term)
+    return;
+  NodeId best = 0;
+  uint64_t most = applied_;
+  for (const auto& [id, said] : said_applied_) {
+    if (said.applied <= most || now_ms() - said.at_ms > kSuspicionLifetimeMs ||
+        !xce_core_is_voter(core_, id) || !net_->can_send(id))
+      continue;
+    best = id;
+    most = said.applied;
+  }
+  if (best == 0) return;
+  left_in_term_ = term;
+  spdlog::info(
+      "consensus: node {} has {} entries to apply; node {} has applied them and takes over",
+      options_.self, commit_ - applied_, best);
+  transfer(best, [](const absl::Status& status) {
+    if (!status.ok())
+      spdlog::warn("consensus: nobody has taken over: {}", std::string(status.message()));
+  });
 }
 
 }  // namespace xce::consensus

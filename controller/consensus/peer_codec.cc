@@ -126,7 +126,8 @@ absl::Status read_message(wire::PeerMessage::Reader in, PeerMessage* out) {
     case wire::PeerMessage::SUSPECT: {
       const auto m = in.getSuspect();
       out->kind = PeerMessage::kSuspect;
-      out->suspect = {m.getTerm(), m.getPrimary(), m.getLastLogTerm(), m.getLastLogIndex()};
+      out->suspect = {m.getTerm(), m.getPrimary(), m.getLastLogTerm(), m.getLastLogIndex(),
+                      m.getApplied()};
       return absl::OkStatus();
     }
     case wire::PeerMessage::SNAPSHOT_PIECE: {
@@ -201,6 +202,7 @@ void append_suspect_frame(const Suspect& suspect, std::string* out) {
   to.setPrimary(suspect.primary);
   to.setLastLogTerm(suspect.last_term);
   to.setLastLogIndex(suspect.last_index);
+  to.setApplied(suspect.applied);
   append_frame_of(message, out);
 }
 

@@ -45,6 +45,7 @@ struct Suspect {
   uint64_t primary = 0;
   uint64_t last_term = 0;
   uint64_t last_index = 0;
+  uint64_t applied = 0;
 };
 
 // "Are you still in my term?", or the answer "yes".

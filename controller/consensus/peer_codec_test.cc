@@ -102,10 +102,11 @@ TEST(PeerCodecTest, HelloAndSuspectRoundTrip) {
   EXPECT_EQ(out.hello.refused, "because");
   EXPECT_TRUE(out.hello.serving);
   frame.clear();
-  append_suspect_frame({1, 2, 3, 4}, &frame);
+  append_suspect_frame({1, 2, 3, 4, 5}, &frame);
   ASSERT_TRUE(decode_peer_message(payload_of(frame), &out).ok());
   EXPECT_EQ(out.kind, PeerMessage::kSuspect);
   EXPECT_EQ(out.suspect.last_index, 4u);
+  EXPECT_EQ(out.suspect.applied, 5u);
 }
 
 TEST(PeerCodecTest, BadEntriesAreRefused) {

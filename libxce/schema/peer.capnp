@@ -97,6 +97,7 @@ struct Suspect {             # "the primary's process is gone"
   primary @1 :UInt64;
   lastLogTerm @2 :UInt64;    # of the sender's last entry
   lastLogIndex @3 :UInt64;
+  applied @4 :UInt64;        # index up to which the sender had applied when it began to suspect
 }
 
 struct StillLeading {        # a primary asks: "are you in my term?"; who is not says nothing
