@@ -197,6 +197,46 @@ TEST_F(MembershipTest, ALostDiskIsReplaced) {
   EXPECT_EQ(cluster_->propose(*next, "on").kind, Outcome::kApplied);
 }
 
+// It must not refuse the only one that can tell it who belongs to the cluster now.
+TEST_F(MembershipTest, AMemberThatWasAwayTakesAPrimaryThatJoinedMeanwhile) {
+  start(3);
+  propose_some(3);
+  cluster_->node(3).kill();
+  cluster_->add_node();
+  ASSERT_TRUE(cluster_->start(4).ok());
+  const absl::Status status = cluster_->change(cluster_->add(4));
+  ASSERT_TRUE(status.ok()) << status;
+  cluster_->wait_for_leader()->consensus->transfer(4, [](absl::Status) {});
+  ASSERT_TRUE(cluster_->run_until([&] { return cluster_->node(4).leads(); }));
+  propose_some(1);
+  ASSERT_TRUE(cluster_->start(3).ok());
+  EXPECT_TRUE(all_agree({1, 2, 3, 4}));
+  EXPECT_TRUE(cluster_->wait_until_equal());
+  EXPECT_TRUE(cluster_->node(4).leads());
+}
+
+// A member that was taken in knows the others' data directories as well as a founder does.
+TEST_F(MembershipTest, OneThatJoinedRefusesAMemberThatComesBackEmpty) {
+  start(3);
+  propose_some(3);
+  cluster_->add_node();
+  ASSERT_TRUE(cluster_->start(4).ok());
+  const absl::Status status = cluster_->change(cluster_->add(4));
+  ASSERT_TRUE(status.ok()) << status;
+  ASSERT_TRUE(cluster_->run_until([&] { return cluster_->all_connected(); }));
+  cluster_->wait_for_leader()->consensus->transfer(4, [](absl::Status) {});
+  ASSERT_TRUE(cluster_->run_until([&] { return cluster_->node(4).leads(); }));
+  cluster_->node(3).kill();
+  cluster_->lose_disk(3);
+  ASSERT_TRUE(cluster_->start(3).ok());
+  cluster_->run_for(300);
+  EXPECT_TRUE(cluster_->node(3).applied.empty()) << "taken back without being replaced";
+  const absl::Status replaced = cluster_->change(TestCluster::replace(3));
+  ASSERT_TRUE(replaced.ok()) << replaced;
+  EXPECT_TRUE(all_agree({1, 2, 3, 4}));
+  EXPECT_TRUE(cluster_->wait_until_equal());
+}
+
 // Each step of a change, and the primary dies when the new member is first seen in the log, when it
 // is a standby, and when it is a voter.
 TEST_F(MembershipTest, ThePrimaryDiesOnTheWay) {

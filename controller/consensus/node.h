@@ -133,9 +133,15 @@ class Node final : private Transport::Events {
   bool forget_changes_from(uint64_t index);
   void settle_changes_up_to(const xce_core_message& append);
   bool change_committed() const { return changes_.empty(); }
+  uint64_t newest_conf_index() const {
+    return changes_.empty() ? conf_index_ : changes_.rbegin()->first;
+  }
+  void forget_contacts();
+  void note_caught_up(uint64_t leader_commit);
   void connect_members();
   const Member* known(NodeId id) const;
   Greeting check_newcomer(const Hello& hello, bool dialled);
+  Greeting make_contact(const Hello& hello, bool dialled);
   void remember_instance(const Member& member, const InstanceId& instance);
   MemberView member_view() const;
   void hand_over_to_leave(int tries, std::function<void(absl::Status)> done);
@@ -312,7 +318,10 @@ class Node final : private Transport::Events {
   Members members_;                          // of the newest configuration in the log
   Members committed_members_;                // of the newest one that is applied
   std::map<NodeId, std::pair<std::string, uint16_t>> dialled_;  // whom the transport dials, where
-  std::map<NodeId, Member> contacts_;  // whom to dial while no configuration is known
+  // A node that joins reads of its past: until it has once applied all that its primary has, and is
+  // a voter there, it does not believe that it was removed.
+  bool caught_up_once_ = false;
+  std::map<NodeId, Member> contacts_;  // whom to dial until they are members as we know them
   struct Change {                      // of the members, being carried out by this leader
     enum Step { kProbing, kTakingOut, kTakingIn, kCatchingUp } step = kProbing;
     MemberChange wish;

@@ -53,8 +53,15 @@ void Node::members_changed() {
   };
   members_ = decode(changes_.empty() ? conf_ : changes_.rbegin()->second);
   committed_members_ = decode(conf_);
-  if (!members_.all.empty()) contacts_.clear();
+  if (!members_.all.empty()) forget_contacts();
   connect_members();
+}
+
+// What a contact's data directory is was not remembered: those that are members say hello anew, or
+// one that comes back empty would get past this node.
+void Node::forget_contacts() {
+  for (const auto& [id, contact] : std::exchange(contacts_, {}))
+    if (net_ != nullptr && dialled_.erase(id) != 0) net_->remove_peer(id);
 }
 
 void Node::connect_members() {
@@ -104,6 +111,9 @@ Greeting Node::check_hello(const Hello& hello, bool dialled) {
                          ", this is cluster ", absl::Hex(dir_->cluster(), absl::kZeroPad16),
                          ": the controllers must be given the same node ids and addresses")};
   const Member* const member = known(hello.node);
+  // It was taken in while this node was away, and may lead by now: from it we learn who belongs.
+  if (member == nullptr && hello.conf_index > newest_conf_index())
+    return make_contact(hello, dialled);
   if (member == nullptr) {
     Greeting greeting;
     greeting.refused = absl::StrCat("node ", hello.node, " is not a member of this cluster");
@@ -153,19 +163,26 @@ Greeting Node::check_newcomer(const Hello& hello, bool dialled) {
   } else if (hello.cluster != dir_->cluster()) {
     greeting.refused =
         absl::StrCat("this node is to join cluster ", absl::Hex(dir_->cluster(), absl::kZeroPad16));
-  } else if (!dialled && contacts_.count(hello.node) == 0 && contacts_.size() < kMaxContacts) {
-    const size_t colon = hello.advertise.rfind(':');
-    uint32_t port = 0;
-    if (colon == std::string::npos || !absl::SimpleAtoi(hello.advertise.substr(colon + 1), &port) ||
-        port == 0 || port > 65535) {
-      greeting.refused = "it does not say where it is to be found";
-    } else {
-      contacts_[hello.node] = {hello.node, hello.advertise.substr(0, colon),
-                               static_cast<uint16_t>(port), 0, true};
-      connect_members();
-    }
+  } else {
+    return make_contact(hello, dialled);
   }
   return greeting;
+}
+
+// A node of this cluster that is no member yet as far as we know: it is dialled and listened to
+// until we know the members.
+Greeting Node::make_contact(const Hello& hello, bool dialled) {
+  if (dialled || contacts_.count(hello.node) != 0) return {};
+  const size_t colon = hello.advertise.rfind(':');
+  uint32_t port = 0;
+  if (colon == std::string::npos || !absl::SimpleAtoi(hello.advertise.substr(colon + 1), &port) ||
+      port == 0 || port > 65535)
+    return {"it does not say where it is to be found"};
+  if (contacts_.size() >= kMaxContacts) return {"this node knows too many that are no members"};
+  contacts_[hello.node] = {hello.node, hello.advertise.substr(0, colon),
+                           static_cast<uint16_t>(port), 0, true};
+  connect_members();
+  return {};
 }
 
 void Node::remember_instance(const Member& member, const InstanceId& instance) {
@@ -195,7 +212,8 @@ void Node::on_refused(uint64_t peer, const Hello& hello, const std::string& why)
         options_.self, own_hello().advertise, options_.self);
     return;
   }
-  if (hello.removed && hello.cluster == dir_->cluster() && hello.conf_index > conf_index_)
+  if (hello.removed && (caught_up_once_ || !options_.join) && hello.cluster == dir_->cluster() &&
+      hello.conf_index > conf_index_)
     fail(absl::FailedPreconditionError(absl::StrCat(
         "node ", options_.self, " was removed from the cluster, as node ", peer,
         " tells. Stop it; its data directory ", options_.data_dir,
@@ -204,12 +222,18 @@ void Node::on_refused(uint64_t peer, const Hello& hello, const std::string& why)
         options_.self, "`")));
 }
 
+void Node::note_caught_up(uint64_t leader_commit) {
+  if (caught_up_once_ || !running() || applied_ < leader_commit) return;
+  const Member* const self = committed_members_.find(options_.self);
+  caught_up_once_ = self != nullptr && self->voter;
+}
+
 // ---- changes ------------------------------------------------------------------------------------
 
 MemberView Node::member_view() const {
   MemberView view;
   view.members = members_;
-  view.index = changes_.empty() ? conf_index_ : changes_.rbegin()->first;
+  view.index = newest_conf_index();
   view.committed = change_committed();
   view.self = options_.self;
   view.connected.insert(options_.self);

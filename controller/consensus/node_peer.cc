@@ -67,6 +67,7 @@ void Node::on_message(uint64_t from, PeerMessage& message) {
       message.raft.peer = from;
       if (message.raft.type == XCE_MSG_APPEND_ENTRIES) {
         receive_append(message.raft);
+        note_caught_up(message.raft.leader_commit);
       } else {
         xce_core_update update;
         const int rv = xce_core_receive(core_, now, &message.raft, &update);

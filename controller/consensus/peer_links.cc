@@ -154,8 +154,7 @@ void PeerLinks::refuse(LinkId id, const Hello& hello, const Hello& answer) {
   // It will try again and again: once in the log is enough.
   if (refusals_.size() > 64) refusals_.clear();
   if (!answer.refused.empty() && !answer.retry && refusals_[hello.node] != answer.refused)
-    io_->complain("refused a connection from node " + std::to_string(hello.node) + " (" +
-                  hello.advertise + "): " + answer.refused);
+    io_->turned_away(hello, answer.refused);
   refusals_[hello.node] = answer.refused;
   io_->write(id, hello_frame(answer));
   drop(id);

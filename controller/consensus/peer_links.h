@@ -50,7 +50,9 @@ class PeerLinks {
     virtual void stop_pause(uint64_t peer) = 0;
     // That peer, which we have dialled, and we are not to talk: said once for each reason.
     virtual void refused(uint64_t peer, const std::string& why) = 0;
-    // A hello or a frame from the other side was not accepted: for the log.
+    // That node has come to us, and is refused: said once for each reason.
+    virtual void turned_away(const Hello& hello, const std::string& why) = 0;
+    // What came is no frame or message that is to come: for the log.
     virtual void complain(const std::string& what) = 0;
   };
 

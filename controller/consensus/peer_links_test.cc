@@ -28,6 +28,7 @@ struct World final : PeerLinks::Io, Transport::Events {
   void start_pause(uint64_t peer, uint64_t ms) override { pauses[peer] = ms; }
   void stop_pause(uint64_t peer) override { pauses.erase(peer); }
   void refused(uint64_t, const std::string& why) override { refusals.push_back(why); }
+  void turned_away(const Hello&, const std::string& why) override { complaints.push_back(why); }
   void complain(const std::string& what) override { complaints.push_back(what); }
   // ---- Transport::Events
   Hello own_hello() override { return Hello{}; }

@@ -311,6 +311,11 @@ void PeerNet::refused(uint64_t id, const std::string& why) {
   spdlog::error("consensus: no connection to node {} ({}:{}): {}", id, peer.host, peer.port, why);
 }
 
+void PeerNet::turned_away(const Hello& hello, const std::string& why) {
+  spdlog::warn("consensus: refused a connection from node {} ({}): {}", hello.node, hello.advertise,
+               why);
+}
+
 void PeerNet::complain(const std::string& what) { spdlog::warn("consensus: {}", what); }
 
 bool PeerNet::can_write(LinkId link) const {

@@ -56,6 +56,7 @@ class PeerNet final : public Transport, private PeerLinks::Io {
   void start_pause(uint64_t peer, uint64_t ms) override;
   void stop_pause(uint64_t peer) override;
   void refused(uint64_t peer, const std::string& why) override;
+  void turned_away(const Hello& hello, const std::string& why) override;
   void complain(const std::string& what) override;
 
   Connection* open(LinkId link);

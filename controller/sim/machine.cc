@@ -29,11 +29,13 @@ const char* word(consensus::Role role) {
 
 }  // namespace
 
-Machine::Machine(World* world, Network* network, Oracle* oracle, consensus::Options options)
+Machine::Machine(World* world, Network* network, Oracle* oracle, consensus::Options options,
+                 bool members_change)
     : world_(world),
       network_(network),
       oracle_(oracle),
       options_(std::move(options)),
+      members_change_(members_change),
       random_(world->random().fork()),
       clock_base_(random_.between(1, 1000000) * kMs) {}
 
@@ -133,6 +135,17 @@ void Machine::lose_power() {
   disk_.lose_power(&random_);
 }
 
+void Machine::wipe(std::vector<consensus::Peer> peers) {
+  kill();
+  world_->tell(absl::StrCat("the data of node ", id(), " is gone"));
+  disk_ = Disk();
+  disk_.fail_writes(disk_fails_ ? ENOSPC : 0);
+  removed_ = false;
+  options_.peers = std::move(peers);
+  options_.join = true;
+  start();
+}
+
 void Machine::pause() {
   if (!up() || paused_) return;
   world_->tell(absl::StrCat("node ", id(), " is paused"));
@@ -174,7 +187,7 @@ void Machine::fail_disk(int error) {
 }
 
 void Machine::look_after() {
-  if (disk_fails_ || fatal_.empty()) return;
+  if (disk_fails_ || fatal_.empty() || removed_) return;
   kill();
   start();
 }
@@ -418,10 +431,19 @@ void Machine::on_role(const consensus::RoleInfo& role) {
   process_->service->role_changed(service::role_view(role));
 }
 
+void Machine::refused(const std::string& why) {
+  const std::string line = absl::StrCat("node ", id(), " and another do not want to talk: ", why);
+  if (members_change_)
+    world_->tell(line);
+  else
+    world_->wrong(line);
+}
+
 void Machine::on_fatal(absl::Status status) {
   fatal_ = status.ToString();
   world_->tell(absl::StrCat("node ", id(), " stops serving: ", fatal_));
-  if (!disk_has_failed_)
+  removed_ = members_change_ && absl::IsFailedPrecondition(status);
+  if (!disk_has_failed_ && !removed_)
     world_->wrong(absl::StrCat("node ", id(), " stopped although its disk is good: ", fatal_));
   process_->service->failed(std::string(status.message()));
 }

@@ -29,8 +29,10 @@ namespace xce::sim {
 
 class Machine final : public consensus::StateMachine, public consensus::Listener {
  public:
-  // options: for every start; self and peers are set.
-  Machine(World* world, Network* network, Oracle* oracle, consensus::Options options);
+  // options: for every start, until wipe(); self and peers are set. members_change: nodes may be
+  // refused and removed.
+  Machine(World* world, Network* network, Oracle* oracle, consensus::Options options,
+          bool members_change);
   ~Machine() override;
 
   HostId id() const { return static_cast<HostId>(options_.self); }
@@ -41,6 +43,8 @@ class Machine final : public consensus::StateMachine, public consensus::Listener
   bool up() const { return process_ != nullptr; }
   void kill();        // -9
   void lose_power();  // and does not come back before start()
+  // Loses everything on its disk, and starts to join the cluster of these controllers.
+  void wipe(std::vector<consensus::Peer> peers);
   void pause();
   void resume();
   bool paused() const { return paused_; }
@@ -76,6 +80,8 @@ class Machine final : public consensus::StateMachine, public consensus::Listener
   void remove_timer(uint64_t timer);
   void set_turns(std::function<void()> flush, std::function<void()> more);
   void set_busy(bool busy);
+  // It and another node do not want to talk.
+  void refused(const std::string& why);
   void set_listener(std::function<Sink(const ConnectionPtr&)> peers) {
     if (up()) process_->accept_peer = std::move(peers);
   }
@@ -139,7 +145,8 @@ class Machine final : public consensus::StateMachine, public consensus::Listener
   World* const world_;
   Network* const network_;
   Oracle* const oracle_;
-  const consensus::Options options_;
+  consensus::Options options_;
+  const bool members_change_;
   Random random_;
   Disk disk_;
   const uint64_t clock_base_;
@@ -150,6 +157,7 @@ class Machine final : public consensus::StateMachine, public consensus::Listener
   uint64_t last_id_ = 0;  // of timers and connections
   bool paused_ = false;
   bool die_now_ = false;
+  bool removed_ = false;                               // it was told so
   std::vector<std::function<void()>> held_;            // jobs that ended while it was paused
   bool disk_fails_ = false, disk_has_failed_ = false;  // now; in the life of the process
   std::string fatal_;

@@ -46,7 +46,7 @@ int main(int argc, char** argv) {
   }
   ::signal(SIGABRT, on_abort);
   const auto begin = std::chrono::steady_clock::now();
-  uint64_t failed = 0, events = 0, writes = 0, answered = 0, ran = 0;
+  uint64_t failed = 0, events = 0, writes = 0, answered = 0, changes = 0, ran = 0;
   double simulated = 0, slowest = 0;
   uint64_t slowest_seed = 0;
   for (running = seed; running < seed + seeds; ++running) {
@@ -55,6 +55,7 @@ int main(int argc, char** argv) {
     events += report.events;
     writes += report.writes;
     answered += report.reads_and_writes;
+    changes += report.member_changes;
     simulated += report.simulated_s;
     if (report.healed_ms > slowest) {
       slowest = report.healed_ms;
@@ -73,8 +74,9 @@ int main(int argc, char** argv) {
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
   std::printf("%" PRIu64 " seeds, %" PRIu64
               " failed; %.0f s simulated in %.1f s (%.1f seeds/s); %" PRIu64 " events, %" PRIu64
-              " writes, %" PRIu64 " calls answered; slowest healing %.0f ms (seed %" PRIu64 ")\n",
+              " writes, %" PRIu64 " calls answered, %" PRIu64
+              " changes of members; slowest healing %.0f ms (seed %" PRIu64 ")\n",
               ran, failed, simulated, took.count(), static_cast<double>(ran) / took.count(), events,
-              writes, answered, slowest, slowest_seed);
+              writes, answered, changes, slowest, slowest_seed);
   return failed == 0 ? 0 : 1;
 }

@@ -91,10 +91,6 @@ void SimTransport::stop_pause(uint64_t peer) {
   if (found != pauses_.end()) machine_->stop_timer(found->second);
 }
 
-void SimTransport::refused(uint64_t, const std::string& why) {
-  machine_->world()->wrong("a controller refuses another: " + why);
-}
-
 void SimTransport::complain(const std::string& what) { machine_->world()->wrong(what); }
 
 void SimTransport::close() {

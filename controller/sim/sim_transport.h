@@ -45,7 +45,10 @@ class SimTransport final : public consensus::Transport, private consensus::PeerL
   void close(LinkId link) override;
   void start_pause(uint64_t peer, uint64_t ms) override;
   void stop_pause(uint64_t peer) override;
-  void refused(uint64_t peer, const std::string& why) override;
+  void refused(uint64_t, const std::string& why) override { machine_->refused(why); }
+  void turned_away(const consensus::Hello&, const std::string& why) override {
+    machine_->refused(why);
+  }
   void complain(const std::string& what) override;
 
   Sink sink_of(LinkId link);

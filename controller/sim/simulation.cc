@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "controller/sim/admin.h"
 #include "controller/sim/daemons.h"
 #include "controller/sim/faults.h"
 #include "controller/sim/machine.h"
@@ -24,7 +25,8 @@ class Simulation {
     Random& random = world_.random();
     const uint64_t size = random.below(10);
     const int controllers = size == 0 ? 1 : size <= 7 ? 3 : 5;
-    world_.tell(absl::StrCat("seed ", seed, ", ", controllers, " controllers"));
+    const int spares = random.one_in(3) ? 2 : 0;  // members change
+    world_.tell(absl::StrCat("seed ", seed, ", ", controllers, " controllers and ", spares));
     consensus::Options options;
     for (int id = 1; id <= controllers; ++id)
       options.peers.push_back(
@@ -34,18 +36,25 @@ class Simulation {
     options.snapshot_log_bytes = random.one_in(4) ? 0 : random.between(4, 60) << 10;
     options.snapshot_trailing = random.below(30);
     options.snapshot_retry_ms = 200;
-    for (int id = 1; id <= controllers; ++id) {
+    for (int id = 1; id <= controllers + spares; ++id) {
       options.self = static_cast<uint64_t>(id);
-      machines_.push_back(std::make_unique<Machine>(&world_, &network_, &oracle_, options));
+      options.advertise_host = absl::StrCat("node-", id);
+      options.advertise_port = static_cast<uint16_t>(id);
+      options.join = id > controllers;
+      machines_.push_back(
+          std::make_unique<Machine>(&world_, &network_, &oracle_, options, spares > 0));
     }
+    admin_ = std::make_unique<Admin>(&world_, &machines_, controllers);
+    const int candidates = controllers + spares;
     const int users = static_cast<int>(random.between(2, 4));
     for (int i = 0; i < users; ++i)
       users_.push_back(
-          std::make_unique<User>(&world_, &network_, &oracle_, &gossip_, i, controllers));
-    daemons_.push_back(std::make_unique<Scheduler>(&world_, &network_, &oracle_, 0, controllers));
+          std::make_unique<User>(&world_, &network_, &oracle_, &gossip_, i, candidates));
+    daemons_.push_back(std::make_unique<Scheduler>(&world_, &network_, &oracle_, 0, candidates));
     for (int i = 1; i <= 2; ++i)
-      daemons_.push_back(std::make_unique<Worker>(&world_, &network_, &oracle_, i, controllers));
+      daemons_.push_back(std::make_unique<Worker>(&world_, &network_, &oracle_, i, candidates));
     faults_ = std::make_unique<Faults>(&world_, &network_, &machines_);
+    members_change_ = spares > 0;
   }
 
   Report run() {
@@ -56,23 +65,32 @@ class Simulation {
       user->start(static_cast<int>(random.between(1, 4)), random.between(10, 60) * kMs);
     for (const auto& daemon : daemons_) daemon->start();
     const uint64_t peace = random.between(4, 12) * kSecond;
-    world_.after(kSecond, [this, peace] { faults_->start(peace); });
+    world_.after(kSecond, [this, peace] {
+      faults_->start(peace);
+      if (members_change_) admin_->start(peace);
+    });
     world_.run_until(peace);
     faults_->end_all();
     heal(peace);
-    if (machines_.size() > 1) one_standby_alone_deposes_nobody();
+    if (members().size() > 2) one_standby_alone_deposes_nobody();
     return report();
   }
 
  private:
-  bool all_equal() const {
+  std::vector<Machine*> members() const {
+    std::vector<Machine*> members;
     for (const auto& machine : machines_)
+      if (admin_->is_member(*machine)) members.push_back(machine.get());
+    return members;
+  }
+  bool all_equal() const {
+    for (const Machine* const machine : members())
       if (machine->state() == nullptr || machine->state()->applied() != oracle_.last_index())
         return false;
     return true;
   }
   bool all_connected() const {
-    for (const auto& machine : machines_) {
+    for (Machine* const machine : members()) {
       if (machine->consensus() == nullptr) return false;
       for (const consensus::PeerStatus& peer : machine->consensus()->peers())
         if (!peer.connected) return false;
@@ -80,6 +98,7 @@ class Simulation {
     return true;
   }
   bool all_idle() const {
+    if (!admin_->idle()) return false;
     for (const auto& user : users_)
       if (!user->idle()) return false;
     for (const auto& daemon : daemons_)
@@ -102,25 +121,29 @@ class Simulation {
       world_.wrong(absl::StrCat("not healed ", kHealWithin / kMs,
                                 " ms after the last fault: ", answered ? "" : "nobody serves; ",
                                 all_equal() ? "" : "not all nodes have caught up; ",
-                                all_idle() ? "" : "calls are not answered"));
+                                all_idle() ? "" : "calls are not answered; ",
+                                admin_->idle() ? "" : "a change of members is not done"));
     }
     healed_ms_ = static_cast<double>(world_.now() - since) / 1e6;
     if (world_.is_wrong()) return;
     oracle_.check_model();
-    for (const auto& machine : machines_) oracle_.check_equal(machine->id(), *machine->state());
+    for (const Machine* const machine : members())
+      oracle_.check_equal(machine->id(), *machine->state());
     world_.tell(absl::StrCat("all is well after ", oracle_.writes(), " writes"));
   }
 
   // The primary's process looks gone to one standby, and perhaps nothing more comes from it there.
   void one_standby_alone_deposes_nobody() {
     for (int i = 0; i < 250 && !all_connected(); ++i) world_.run_until(world_.now() + 20 * kMs);
+    const std::vector<Machine*> members = this->members();
     Machine* primary = nullptr;
-    for (const auto& machine : machines_)
-      if (machine->serving()) primary = machine.get();
+    size_t at = 0;
+    for (size_t i = 0; i < members.size(); ++i)
+      if (members[i]->serving()) primary = members[at = i];
     if (primary == nullptr || world_.is_wrong()) return;
     const uint64_t term = primary->consensus()->role().term;
     const HostId a = primary->id();
-    const HostId b = a % static_cast<HostId>(machines_.size()) + 1;
+    const HostId b = members[(at + 1) % members.size()]->id();
     world_.tell(absl::StrCat("node ", a, " looks gone to node ", b));
     network_.refuse(b, a, true);
     if (world_.random().one_in(2)) network_.cut(a, b);
@@ -138,6 +161,7 @@ class Simulation {
     report.events = world_.events();
     report.writes = oracle_.writes();
     report.terms = oracle_.terms();
+    report.member_changes = admin_->changes();
     for (const auto& user : users_) report.reads_and_writes += user->done();
     report.simulated_s = static_cast<double>(world_.now()) / 1e9;
     report.healed_ms = healed_ms_;
@@ -152,6 +176,8 @@ class Simulation {
   std::vector<std::unique_ptr<User>> users_;
   std::vector<std::unique_ptr<Daemon>> daemons_;
   std::unique_ptr<Faults> faults_;
+  std::unique_ptr<Admin> admin_;
+  bool members_change_ = false;
   double healed_ms_ = 0;
 };
 

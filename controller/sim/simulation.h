@@ -15,7 +15,7 @@ struct Report {
   uint64_t writes = 0;            // that the log holds
   uint64_t reads_and_writes = 0;  // answered
   uint64_t terms = 0;
-  uint64_t installs = 0;
+  uint64_t member_changes = 0;  // wishes that came to an end
   double simulated_s = 0;
   double healed_ms = 0;  // from the end of the faults until all nodes were equal
 };
