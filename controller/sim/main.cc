@@ -50,7 +50,7 @@ int main(int argc, char** argv) {
   double simulated = 0, slowest = 0;
   uint64_t slowest_seed = 0;
   for (running = seed; running < seed + seeds; ++running) {
-    const xce::sim::Report report = xce::sim::simulate(running, trace);
+    const xce::sim::RunReport report = xce::sim::simulate(running, trace);
     ++ran;
     events += report.events;
     writes += report.writes;

@@ -57,7 +57,7 @@ class Simulation {
     members_change_ = spares > 0;
   }
 
-  Report run() {
+  RunReport run() {
     Random& random = world_.random();
     for (const auto& machine : machines_)
       world_.after(random.below(300) * kMs, [&machine] { machine->start(); });
@@ -154,8 +154,8 @@ class Simulation {
           absl::StrCat("node ", b, " alone deposed node ", a, ", which serves the others"));
   }
 
-  Report report() {
-    Report report;
+  RunReport report() {
+    RunReport report;
     report.wrong = world_.what_is_wrong();
     report.hash = world_.hash();
     report.events = world_.events();
@@ -183,6 +183,6 @@ class Simulation {
 
 }  // namespace
 
-Report simulate(uint64_t seed, bool print) { return Simulation(seed, print).run(); }
+RunReport simulate(uint64_t seed, bool print) { return Simulation(seed, print).run(); }
 
 }  // namespace xce::sim

@@ -8,7 +8,8 @@
 
 namespace xce::sim {
 
-struct Report {
+// Not "Report": that is what a worker sends (libxce/model), in the namespace around this one.
+struct RunReport {
   std::string wrong;  // empty: all is well
   uint64_t hash = 0;  // of everything that happened: equal for equal seeds
   uint64_t events = 0;
@@ -21,7 +22,7 @@ struct Report {
 };
 
 // print: a line for each thing that happens, on standard output.
-Report simulate(uint64_t seed, bool print);
+RunReport simulate(uint64_t seed, bool print);
 
 }  // namespace xce::sim
 

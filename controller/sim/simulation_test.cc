@@ -14,13 +14,14 @@ class SimulationTest : public testing::Test {
  protected:
   void SetUp() override { spdlog::set_level(spdlog::level::off); }
   static void run(uint64_t seed) {
-    const Report report = simulate(seed, false);
+    const RunReport report = simulate(seed, false);
     EXPECT_EQ(report.wrong, "") << "again: ./dev sim --seeds 1 --seed " << seed << " --trace";
   }
 };
 
 TEST_F(SimulationTest, TheSameSeedIsTheSameRun) {
-  const Report first = simulate(1, false), second = simulate(1, false), other = simulate(2, false);
+  const RunReport first = simulate(1, false), second = simulate(1, false),
+                  other = simulate(2, false);
   EXPECT_EQ(first.hash, second.hash);
   EXPECT_EQ(first.events, second.events);
   EXPECT_NE(first.hash, other.hash);
