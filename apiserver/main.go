@@ -84,7 +84,8 @@ func run(settings *config.Config, log *zap.Logger) int {
 	hub := &events.Hub{}
 	client, err := backend.RegisterToBackend(&backend.Config{Peers: settings.Backend.Peers, Address: settings.Backend.Address, Port: settings.Backend.Port,
 		Name: settings.Backend.Name, Timeout: settings.Backend.Timeout(), Slots: settings.Backend.MaxCalls,
-		TLSCA: settings.Backend.TLSCA, TLSCert: settings.Backend.TLSCert, TLSKey: settings.Backend.TLSKey}, hub, log)
+		TLSCA: settings.Backend.TLSCA, TLSCert: settings.Backend.TLSCert, TLSKey: settings.Backend.TLSKey,
+		ExitIfUnreachable: settings.ExitIfUnreachable}, hub, log)
 	if err != nil {
 		log.Error("the settings of the connection to the controllers are wrong (--peers, --tls-...)", zap.Error(err))
 		return exitUsage
@@ -125,9 +126,7 @@ func run(settings *config.Config, log *zap.Logger) int {
 			if err != nil && settings.ExitIfUnreachable {
 				log.Error("giving up, as --exit-if-unreachable says", zap.Error(err))
 				code, waiting = exitFailure, false
-			} else if err != nil {
-				log.Warn("waiting for the cluster", zap.Error(err))
-			}
+			} // else it goes on trying, and has said so
 		case err := <-served:
 			log.Error("serving HTTP failed", zap.Error(err))
 			code, waiting = exitFailure, false

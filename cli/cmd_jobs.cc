@@ -296,6 +296,8 @@ std::string sheet_of(const xce_job_t& job, int64_t now_ms) {
     sheet.line("Array", absl::StrCat("task ", job.array_index, " of array ", job.array_id, " (job ",
                                      job.id, ")"));
   }
+  if (job.spec.step.job_id != 0)
+    sheet.line("Inside", absl::StrCat("job ", job.spec.step.job_id, ", with which it ends"));
   sheet.line("User", printable(job.spec.user));
   sheet.line("Queue", printable(job.spec.queue));
   sheet.line("Hosts", printable(hosts_of(job)));

@@ -12,6 +12,7 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
 #include "cli/labels.h"
@@ -29,6 +30,9 @@ struct SubmitCommand {
   SubmitOptions options;
   bool wait = false;
   bool quiet = false;
+  std::string job;                 // to run inside; "": a job of its own
+  std::vector<std::string> hosts;  // of that job
+  bool all_hosts = false;
 };
 
 constexpr char kSubmitExamples[] =
@@ -48,7 +52,13 @@ constexpr char kRunExamples[] =
     "  xce run -- make test                run a command on the cluster, see its output, exit with "
     "its code\n"
     "  xce run -c 4 job.sh in.txt          a script likewise\n"
-    "Ctrl-C kills the job and exits with 130; a second Ctrl-C leaves at once. To let a job run on "
+    "  xce run --job 17 -- nvidia-smi      inside job 17, on its first host\n"
+    "  xce run --job 17 --all-hosts -- sh -c 'echo $XCE_HOST $XCE_HOST_INDEX'\n"
+    "                                      on each of its hosts; exits with the highest code\n"
+    "With --job the command starts at once, has what the job has (processors, memory, user, "
+    "environment, directory)\n"
+    "and ends with it at the latest. Ctrl-C kills the job and exits with 130; a second Ctrl-C "
+    "leaves at once. To let a job run on "
     "without you, use\n"
     "'xce submit' and 'xce logs -f'. Its own failures are at 120+code: 122 usage, 124 permission, "
     "125 no leader,\n"
@@ -82,8 +92,10 @@ absl::StatusOr<std::string> read_script(const std::string& path) {
   return bytes;
 }
 
-// Fills the holder from the command line, the script and this process's surroundings.
-absl::Status prepare(const Context& context, SubmitOptions options, JobSpecHolder* holder) {
+// Fills the holder from the command line, the script and this process's surroundings; these are
+// left out of what runs inside a job.
+absl::Status prepare(const Context& context, SubmitOptions options, JobSpecHolder* holder,
+                     bool inside_a_job = false) {
   const Tail& tail = context.tail;
   if (tail.words.empty()) {
     return absl::InvalidArgumentError(
@@ -111,8 +123,9 @@ absl::Status prepare(const Context& context, SubmitOptions options, JobSpecHolde
   absl::Status status = holder->set_options(options);
   if (!status.ok()) return status;
   holder->set_default_name(tail.words[0] == "-" ? "stdin" : tail.words[0]);
-  status = holder->set_environment(options, environ);
+  status = holder->set_environment(options, inside_a_job ? nullptr : environ);
   if (!status.ok()) return status;
+  if (inside_a_job && options.workdir.value_or("/").front() == '/') return absl::OkStatus();
   char dir[PATH_MAX];
   if (::getcwd(dir, sizeof(dir)) == nullptr) {
     return absl::InvalidArgumentError(
@@ -122,22 +135,33 @@ absl::Status prepare(const Context& context, SubmitOptions options, JobSpecHolde
   return absl::OkStatus();
 }
 
-// Whether a job runs what `spec` says: then a second submission of its key is a repetition, not a
-// mistake. The environment may differ: it does between two shells.
-absl::StatusOr<bool> runs_the_same(Session& session, uint64_t job_id, const xce_job_spec_t& spec) {
+// How many jobs a submission of `spec` made, of which `first` is the first.
+uint32_t count_of(const xce_job_spec_t& spec, const xce_job_t& first) {
+  if (spec.step.job_id == 0) return static_cast<uint32_t>(std::max<size_t>(spec.narray, 1));
+  if (first.array_id == 0) return 1;
+  const bool all = std::strcmp(spec.step.hosts[0], "*") == 0;
+  return static_cast<uint32_t>(all ? first.spec.step.nhosts : spec.step.nhosts);
+}
+
+// How many jobs there are that run what `spec` says, from this one on; 0: it runs something else.
+// If any, a second submission of its key is a repetition, not a mistake. The environment may
+// differ: it does between two shells.
+absl::StatusOr<uint32_t> runs_the_same(Session& session, uint64_t job_id,
+                                       const xce_job_spec_t& spec) {
   xce_job_page_t* raw = nullptr;
   const auto rc =
       session.call(absl::StrCat("cannot look at job ", job_id, ", which has this submit key"),
                    [&](xcecli_ctx_t ctx) { return xcecli_jobinfo(ctx, job_id, &raw); });
   if (!rc.ok()) return rc.status();
   const Page page(raw);
-  if (page->njobs == 0) return false;
+  if (page->njobs == 0) return 0;
   const xce_job_spec_t& other = page->jobs[0].spec;
   bool same = other.nargs == spec.nargs && other.script_len == spec.script_len;
   for (size_t i = 0; same && i < spec.nargs; ++i)
     same = std::strcmp(other.args[i], spec.args[i]) == 0;
-  return same &&
+  same = same && other.step.job_id == spec.step.job_id &&
          (spec.script_len == 0 || std::memcmp(other.script, spec.script, spec.script_len) == 0);
+  return same ? count_of(spec, page->jobs[0]) : 0;
 }
 
 absl::StatusOr<xce_submitted_t> submit(Session& session, JobSpecHolder* holder) {
@@ -170,9 +194,7 @@ absl::StatusOr<xce_submitted_t> submit(Session& session, JobSpecHolder* holder) 
     return rc.status();
   const auto same = runs_the_same(session, last.job_id, **spec);
   if (!same.ok()) return same.status();
-  if (*same)
-    return xce_submitted_t{last.job_id, static_cast<uint32_t>(std::max<size_t>((*spec)->narray, 1)),
-                           true};
+  if (*same > 0) return xce_submitted_t{last.job_id, *same, true};
   return absl::AlreadyExistsError(
       absl::StrCat("the submit key is that of job ", last.job_id, ", which runs something else; ",
                    "use another --submit-key, or see 'xce job ", last.job_id, "'"));
@@ -218,27 +240,82 @@ absl::StatusOr<int> run_submit(const Context& context, const SubmitCommand& comm
   return code;
 }
 
-// After Ctrl-C: kills the job, whatever the cluster is doing, and tells.
-int kill_and_leave(Session& session, uint64_t job_id) {
+// After Ctrl-C: kills the jobs, whatever the cluster is doing, and tells.
+int kill_and_leave(Session& session, const std::vector<uint64_t>& ids) {
   const int signal = interrupted();
-  const auto rc = session.call(absl::StrCat("cannot kill job ", job_id), [&](xcecli_ctx_t ctx) {
-    return xcecli_jobctrl(ctx, &job_id, 1, XCE_JOBCTRL_KILL, 0, false);
+  const std::string jobs =
+      absl::StrCat(ids.size() == 1 ? "job " : "jobs ", absl::StrJoin(ids, " "));
+  const auto rc = session.call(absl::StrCat("cannot kill ", jobs), [&](xcecli_ctx_t ctx) {
+    return xcecli_jobctrl(ctx, ids.data(), ids.size(), XCE_JOBCTRL_KILL, 0, false);
   });
   if (rc.ok()) {
-    complain(absl::StrCat("interrupted: job ", job_id, " is killed"));
+    complain(absl::StrCat("interrupted: ", jobs, ids.size() == 1 ? " is" : " are", " killed"));
   } else {
-    complain(absl::StrCat("interrupted, but job ", job_id,
+    complain(absl::StrCat("interrupted, but ", jobs,
                           " may run on: ", std::string(rc.status().message()),
-                          "; kill it with 'xce kill ", job_id, "'"));
+                          "; kill it with 'xce kill ", absl::StrJoin(ids, " "), "'"));
   }
   return 128 + signal;
 }
 
-absl::StatusOr<int> run_run(const Context& context, const SubmitCommand& command) {
+// Names the job that the command is to run in.
+absl::Status step_into(Session& session, const SubmitCommand& command, JobSpecHolder* holder) {
+  const auto ref = parse_job_ref(command.job);
+  if (!ref.ok()) return ref.status();
+  uint64_t id = ref->id;
+  if (ref->indices.has_value()) {
+    const auto task = resolve_one(session, *ref);
+    if (!task.ok()) return task.status();
+    id = task->id;
+  }
+  std::vector<std::string> hosts = command.hosts;
+  std::sort(hosts.begin(), hosts.end());
+  hosts.erase(std::unique(hosts.begin(), hosts.end()), hosts.end());
+  if (command.all_hosts) hosts = {"*"};
+  return holder->set_step(command.options, id, std::move(hosts));
+}
+
+absl::Status check_run(const SubmitCommand& command) {
   if (command.options.array)
     return absl::InvalidArgumentError("run follows one job; submit an array with 'xce submit'");
+  if (command.job.empty() && (command.all_hosts || !command.hosts.empty()))
+    return absl::InvalidArgumentError("--host and --all-hosts are of the job that --job names");
+  if (command.all_hosts && !command.hosts.empty())
+    return absl::InvalidArgumentError("give --host or --all-hosts, not both");
+  return absl::OkStatus();
+}
+
+// Follows what was started to its end. The code that stands for it is the highest.
+absl::StatusOr<int> follow(Session& session, const SubmitCommand& command, bool own_errors,
+                           const xce_submitted_t& submitted) {
+  std::vector<uint64_t> ids;
+  std::vector<FollowedJob> jobs;
+  for (uint32_t i = 0; i < submitted.count; ++i) {
+    const uint64_t id = ids.emplace_back(submitted.job_id + i);
+    FollowedJob& job = jobs.emplace_back(FollowedJob{id, {{id, XCE_STDOUT, 1}}});
+    if (own_errors) job.readers.emplace_back(id, XCE_STDERR, 2);
+  }
+  if (!command.quiet) {
+    complain(absl::StrCat(ids.size() == 1 ? "job " : "jobs ", absl::StrJoin(ids, " "),
+                          command.job.empty() ? "" : absl::StrCat(" inside job ", command.job),
+                          " (Ctrl-C kills ", ids.size() == 1 ? "it)" : "them)"));
+  }
+  const auto ended = follow_jobs(session, std::move(jobs), true);
+  if (interrupted() != 0 && !ended.ok()) return kill_and_leave(session, ids);
+  if (!ended.ok()) return ended.status();
+  int code = 0;
+  for (const EndedJob& job : *ended) {
+    if (!command.quiet && job.state != XCE_JOB_COMPLETED) complain(outcome_words(job));
+    code = std::max(code, job.exit_code);
+  }
+  return code;
+}
+
+absl::StatusOr<int> run_run(const Context& context, const SubmitCommand& command) {
+  absl::Status status = check_run(command);
+  if (!status.ok()) return status;
   JobSpecHolder holder;
-  absl::Status status = prepare(context, command.options, &holder);
+  status = prepare(context, command.options, &holder, !command.job.empty());
   if (!status.ok()) return status;
   const auto spec = holder.spec();
   if (!spec.ok()) return spec.status();
@@ -246,17 +323,14 @@ absl::StatusOr<int> run_run(const Context& context, const SubmitCommand& command
     return absl::InvalidArgumentError("run follows one job; submit an array with 'xce submit'");
   auto session = Session::open(context.connection);
   if (!session.ok()) return session.status();
+  if (!command.job.empty()) {
+    status = step_into(**session, command, &holder);
+    if (!status.ok()) return status;
+  }
   const auto submitted = submit(**session, &holder);
   if (!submitted.ok()) return submitted.status();
   remember_interrupt();
-  if (!command.quiet) complain(absl::StrCat("job ", submitted->job_id, " (Ctrl-C kills it)"));
-  std::vector<LogReader> readers{{submitted->job_id, XCE_STDOUT, 1}};
-  if ((*spec)->stderr_path != nullptr) readers.emplace_back(submitted->job_id, XCE_STDERR, 2);
-  const auto ended = follow_job(**session, submitted->job_id, std::move(readers), true);
-  if (interrupted() != 0 && !ended.ok()) return kill_and_leave(**session, submitted->job_id);
-  if (!ended.ok()) return ended.status();
-  if (!command.quiet && ended->state != XCE_JOB_COMPLETED) complain(outcome_words(*ended));
-  return ended->exit_code;
+  return follow(**session, command, (*spec)->stderr_path != nullptr, *submitted);
 }
 
 }  // namespace
@@ -280,6 +354,19 @@ void register_submit(Registry* registry) {
       registry->add("run", "submit, show the output, exit with the job's exit code", kRunExamples);
   add_submit_options(run.app, &run_command->options);
   run.app->add_flag("--quiet", run_command->quiet, "print nothing but the job's output");
+  run.app->add_option("-J,--job", run_command->job, "run inside this running job (17 or 20[3])")
+      ->type_name("ID")
+      ->check([](const std::string& text) {
+        const auto ref = parse_job_ref(text);
+        return ref.ok() ? std::string() : std::string(ref.status().message());
+      });
+  run.app
+      ->add_option("-w,--host", run_command->hosts,
+                   "with --job: on this host of it (default: its first); may be repeated")
+      ->type_name("HOST")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  run.app->add_flag("--all-hosts", run_command->all_hosts, "with --job: on each of its hosts");
   run.takes_tail = true;
   run.own_codes = [] { return true; };
   run.run = [run_command](const Context& context) { return run_run(context, *run_command); };

@@ -41,6 +41,7 @@ void add_spec(const xce_job_spec_t& spec, bool full, Json* out) {
                                 {"job_id", spec.dependencies[i].job_id}});
   }
   j["dependencies"] = dependencies;
+  j["step_of"] = spec.step.job_id == 0 ? Json(nullptr) : Json(spec.step.job_id);
   j["submit_key"] = text(spec.submit_key);
   j["comment"] = text(spec.comment);
   j["work_dir"] = text(spec.work_dir);

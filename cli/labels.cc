@@ -121,6 +121,7 @@ std::string place_of(const xce_job_t& job) {
   const std::string reason = job.reason == nullptr ? "" : job.reason;
   if (is_waiting(job)) return reason.empty() ? "" : absl::StrCat("(", reason, ")");
   std::string out = hosts_of(job);
+  if (job.spec.step.job_id != 0) absl::StrAppend(&out, " in job ", job.spec.step.job_id);
   if (!is_ended(job)) {
     if (job.desired == XCE_DESIRED_KILL) absl::StrAppend(&out, " (being killed)");
     return out;

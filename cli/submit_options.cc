@@ -305,6 +305,33 @@ absl::Status JobSpecHolder::set_environment(const SubmitOptions& options,
   return absl::OkStatus();
 }
 
+absl::Status JobSpecHolder::set_step(const SubmitOptions& o, uint64_t job,
+                                     std::vector<std::string> hosts) {
+  const std::pair<const char*, bool> not_of_a_step[] = {
+      {"--queue", o.queue.has_value()},
+      {"--cpus", o.cpus.has_value()},
+      {"--nodes", o.nodes.has_value()},
+      {"--memory", o.memory.has_value()},
+      {"--gres", !o.gres.empty()},
+      {"--array", o.array.has_value()},
+      {"--priority", o.priority.has_value()},
+      {"--hold", o.hold.has_value()},
+      {"--requeue", o.requeue.has_value()},
+      {"--exclusive", o.exclusive.has_value()},
+      {"--singleton", o.singleton.has_value()},
+      {"--after...",
+       !o.after.empty() || !o.afterok.empty() || !o.afternotok.empty() || !o.afterany.empty()}};
+  for (const auto& [name, given] : not_of_a_step) {
+    if (given)
+      return absl::InvalidArgumentError(
+          absl::StrCat(name, " is for jobs of their own; what runs inside job ", job,
+                       " starts at once and has what that job has"));
+  }
+  spec_.step.job_id = job;
+  step_hosts_ = std::move(hosts);
+  return absl::OkStatus();
+}
+
 void JobSpecHolder::set_current_dir(const std::string& dir) {
   if (work_dir_.empty()) {
     work_dir_ = dir;
@@ -352,6 +379,9 @@ absl::StatusOr<const xce_job_spec_t*> JobSpecHolder::spec() {
   spec_.ngres = gres_c_.size();
   spec_.array = array_.data();
   spec_.narray = array_.size();
+  point(step_hosts_, &step_pointers_);
+  spec_.step.hosts = step_pointers_.data();
+  spec_.step.nhosts = step_pointers_.size();
   spec_.dependencies = dependencies_.data();
   spec_.ndependencies = dependencies_.size();
   return &spec_;

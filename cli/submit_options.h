@@ -55,6 +55,10 @@ class JobSpecHolder {
   void set_default_name(const std::string& name);
   // The caller's environment, then what --env gives. environ: NULL-terminated KEY=VALUE.
   absl::Status set_environment(const SubmitOptions& options, const char* const* environ);
+  // A command inside that running job, on these hosts of it (client.capnp's Step): the job's own
+  // environment and directory, but for what --env and --workdir say. InvalidArgument: an option
+  // that only a job of its own can have was given.
+  absl::Status set_step(const SubmitOptions& options, uint64_t job, std::vector<std::string> hosts);
   // Where relative paths begin; the job's working directory unless --workdir says otherwise.
   void set_current_dir(const std::string& dir);
 
@@ -70,8 +74,8 @@ class JobSpecHolder {
  private:
   xce_job_spec_t spec_{};
   std::string name_, queue_, script_, work_dir_, stdin_, stdout_, stderr_, submit_key_, comment_;
-  std::vector<std::string> args_, env_;
-  std::vector<const char*> arg_pointers_, env_pointers_;
+  std::vector<std::string> args_, env_, step_hosts_;
+  std::vector<const char*> arg_pointers_, env_pointers_, step_pointers_;
   std::vector<std::pair<std::string, uint32_t>> gres_;
   std::vector<xce_gres_t> gres_c_;
   std::vector<uint32_t> array_;

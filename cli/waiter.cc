@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <memory>
+#include <optional>
 #include <set>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "cli/exit_code.h"
@@ -257,50 +259,90 @@ absl::Status pump_all(Session& session, std::vector<LogReader>* readers) {
   return first;
 }
 
+class Follower {
+ public:
+  Follower(FollowedJob job, bool quiet_errors) : job_(std::move(job)), quiet_(quiet_errors) {}
+
+  // Copies what is there now. The job's end, once it has ended and all was copied.
+  absl::StatusOr<std::optional<EndedJob>> look(Session& session);
+
+ private:
+  // Whether everything there is now was copied, or will not be.
+  absl::StatusOr<bool> copy(Session& session, const xce_job_t& job);
+
+  FollowedJob job_;
+  const bool quiet_;
+  bool complained_ = false, all_read_ = false;
+  long long failing_since_ = 0;  // 0: the output could be read
+  uint32_t attempt_ = 0;
+};
+
+absl::StatusOr<bool> Follower::copy(Session& session, const xce_job_t& job) {
+  const absl::Status status = pump_all(session, &job_.readers);
+  if (status.ok()) {
+    failing_since_ = 0;
+  } else if (failing_since_ == 0) {
+    failing_since_ = steady_ms();
+  }
+  const int patience_ms = is_ended(job) ? kLogPatienceEndedMs : kLogPatienceMs;
+  if (failing_since_ != 0 && steady_ms() - failing_since_ > patience_ms) {
+    if (!quiet_) return status;
+    if (!complained_) complain(std::string(status.message()));
+    complained_ = true;
+  }
+  return status.ok() || complained_;
+}
+
+absl::StatusOr<std::optional<EndedJob>> Follower::look(Session& session) {
+  xce_job_filter_t filter{};
+  filter.ids = &job_.id;
+  filter.nids = 1;
+  const auto page = list(session, filter, 0);
+  if (!page.ok()) return page.status();
+  if ((*page)->njobs == 0)
+    return absl::NotFoundError(absl::StrCat("job ", job_.id, " is no longer known to the cluster"));
+  const xce_job_t& job = (*page)->jobs[0];
+  if (job.attempt != attempt_) {  // started anew: its output begins again
+    if (attempt_ != 0) {
+      for (LogReader& reader : job_.readers) reader.restart();
+    }
+    attempt_ = job.attempt;
+  }
+  if (job.start_ms != 0 && !is_waiting(job) && job.state != XCE_JOB_STARTING) {
+    const auto copied = copy(session, job);
+    if (!copied.ok()) return copied.status();
+    all_read_ = *copied;
+  }
+  if (is_ended(job) && (all_read_ || job.start_ms == 0))
+    return std::optional<EndedJob>(ended_job(job));
+  return std::optional<EndedJob>();
+}
+
 }  // namespace
 
-absl::StatusOr<EndedJob> follow_job(Session& session, uint64_t job_id,
-                                    std::vector<LogReader> readers, bool quiet_errors) {
-  bool complained = false, all_read = false;
-  long long failing_since = 0;  // 0: the output could be read
-  uint32_t attempt = 0;
+absl::StatusOr<std::vector<EndedJob>> follow_jobs(Session& session, std::vector<FollowedJob> jobs,
+                                                  bool quiet_errors) {
+  std::vector<Follower> followers;
+  for (FollowedJob& job : jobs) followers.emplace_back(std::move(job), quiet_errors);
+  std::vector<std::optional<EndedJob>> ends(followers.size());
   int pause_ms = kFirstPauseMs;
   while (true) {
-    xce_job_filter_t filter{};
-    filter.ids = &job_id;
-    filter.nids = 1;
-    const auto page = list(session, filter, 0);
-    if (!page.ok()) return page.status();
-    if ((*page)->njobs == 0)
-      return absl::NotFoundError(
-          absl::StrCat("job ", job_id, " is no longer known to the cluster"));
-    const xce_job_t& job = (*page)->jobs[0];
-    if (job.attempt != attempt) {  // started anew: its output begins again
-      if (attempt != 0) {
-        for (LogReader& reader : readers) reader.restart();
-      }
-      attempt = job.attempt;
+    bool all = true;
+    for (size_t i = 0; i < followers.size(); ++i) {
+      if (ends[i].has_value()) continue;
+      auto end = followers[i].look(session);
+      if (!end.ok()) return end.status();
+      ends[i] = *std::move(end);
+      all = all && ends[i].has_value();
     }
-    if (job.start_ms != 0 && !is_waiting(job) && job.state != XCE_JOB_STARTING) {
-      const absl::Status status = pump_all(session, &readers);
-      if (status.ok()) {
-        failing_since = 0;
-      } else if (failing_since == 0) {
-        failing_since = steady_ms();
-      }
-      const int patience_ms = is_ended(job) ? kLogPatienceEndedMs : kLogPatienceMs;
-      if (failing_since != 0 && steady_ms() - failing_since > patience_ms) {
-        if (!quiet_errors) return status;
-        if (!complained) complain(std::string(status.message()));
-        complained = true;
-      }
-      all_read = status.ok() || complained;
-    }
-    if (is_ended(job) && (all_read || job.start_ms == 0)) return ended_job(job);
+    if (all) break;
     if (interrupted() != 0) return absl::CancelledError("interrupted");
     sleep_ms(pause_ms);
     pause_ms = std::min(kLogPauseMs, pause_ms + pause_ms / 2);
   }
+  std::vector<EndedJob> out;
+  for (std::optional<EndedJob>& end : ends) out.push_back(*std::move(end));
+  return out;
 }
 
 }  // namespace xce::cli

@@ -58,11 +58,17 @@ class LogReader {
   uint64_t offset_ = 0;
 };
 
-// Copies output as it grows until the job has ended and all was copied; then tells how it ended.
-// Output that cannot be read for a while (its worker is finding the new primary) is waited for;
-// then it is an error, or with quiet_errors a complaint, and the wait goes on.
-absl::StatusOr<EndedJob> follow_job(Session& session, uint64_t job_id,
-                                    std::vector<LogReader> readers, bool quiet_errors);
+struct FollowedJob {
+  uint64_t id = 0;
+  std::vector<LogReader> readers;
+};
+
+// Copies the output of these jobs as it grows until all have ended and all was copied; then tells
+// how they ended, in their order. Output that cannot be read for a while (its worker is finding the
+// new primary) is waited for; then it is an error, or with quiet_errors a complaint, and the wait
+// goes on.
+absl::StatusOr<std::vector<EndedJob>> follow_jobs(Session& session, std::vector<FollowedJob> jobs,
+                                                  bool quiet_errors);
 
 }  // namespace xce::cli
 

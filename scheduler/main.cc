@@ -21,6 +21,7 @@
 
 #include "libxce/base/log.h"
 #include "libxce/base/settings_file.h"
+#include "libxce/base/trail.h"
 #include "scheduler/pipeline/pipeline.h"
 #include "scheduler/pipeline/reach.h"
 #include "scheduler/pipeline/xce_port.h"
@@ -96,8 +97,8 @@ bool make_config(const Flags& flags, xce_client_config_t* config) {
     return false;
   }
   for (int i = 0; i < config->nmasters; ++i) {
-    spdlog::info("controller candidate {}: {}:{}", i + 1, config->masters[i],
-                 config->master_ports[i]);
+    spdlog::info("{}", xce::candidate_line(i, config->nmasters, config->masters[i],
+                                           config->master_ports[i]));
   }
   // As the worker does: an answer that never comes holds up all decisions for this long at most.
   config->call_deadline_ms = 10000;

@@ -27,7 +27,7 @@ struct Program : client::Program {
 TEST(Startup, WaitsForAClusterAndTellsEachCandidate) {
   DeadPort one, two;
   Program scheduler({"--peers", "a=" + one.address() + ",b=" + two.address()});
-  ASSERT_TRUE(scheduler.says("no controller serves yet (try 2")) << scheduler.said();
+  ASSERT_TRUE(scheduler.says("no controller serves yet (attempt 2")) << scheduler.said();
   EXPECT_THAT(scheduler.said(), HasSubstr(one.address() + " ECONNREFUSED"));
   EXPECT_THAT(scheduler.said(), HasSubstr(two.address() + " ECONNREFUSED"));
   scheduler.signal(SIGTERM);
@@ -40,12 +40,11 @@ TEST(Startup, OneCandidateIsTheSamePath) {
   DeadPort one, two;
   Program single({"--peers", one.address()});
   ASSERT_TRUE(single.says("no controller serves yet")) << single.said();
-  EXPECT_THAT(single.said(), HasSubstr("controller candidate 1: " + one.address()));
-  EXPECT_THAT(single.said(), Not(HasSubstr("candidate 2")));
+  EXPECT_THAT(single.said(), HasSubstr("controller candidate 1 of 1: " + one.address()));
   Program both({"--peers", one.address() + "," + two.address()});
   ASSERT_TRUE(both.says("no controller serves yet")) << both.said();
-  EXPECT_THAT(both.said(), HasSubstr("controller candidate 1: " + one.address()));
-  EXPECT_THAT(both.said(), HasSubstr("controller candidate 2: " + two.address()));
+  EXPECT_THAT(both.said(), HasSubstr("controller candidate 1 of 2: " + one.address()));
+  EXPECT_THAT(both.said(), HasSubstr("controller candidate 2 of 2: " + two.address()));
 }
 
 // A6.2

@@ -37,7 +37,7 @@ TEST(Startup, WaitsForAClusterAndTellsEachCandidate) {
                   "--data-dir", fresh_dir(), "--call-deadline-ms", "300", "--hello-interval-ms",
                   "50"});
   ASSERT_TRUE(worker.says("no controller serves yet")) << worker.said();
-  ASSERT_TRUE(worker.says("no controller answers (attempt 2)")) << worker.said();
+  ASSERT_TRUE(worker.says("no controller serves yet (attempt 2)")) << worker.said();
   EXPECT_THAT(worker.said(), HasSubstr("waiting for a cluster"));
   EXPECT_THAT(worker.said(), HasSubstr("controller candidate 1 of 2: " + one.address()));
   EXPECT_THAT(worker.said(), HasSubstr(one.address() + " ECONNREFUSED"));

@@ -106,6 +106,8 @@ type submitBody struct {
 	Array        *arrayField        `json:"array,omitempty"`
 	ArrayLimit   uint32             `json:"array_limit,omitempty" doc:"tasks that may run at once; 0: any"`
 	Dependencies []model.Dependency `json:"dependencies,omitempty"`
+	StepOf       uint64             `json:"step_of,omitempty" doc:"run inside this running job: at once, with what it has, no longer than it"`
+	StepHosts    []string           `json:"step_hosts,omitempty" doc:"with step_of: on these hosts of that job, or \"*\" for each; none: on its first"`
 	Comment      string             `json:"comment,omitempty" maxLength:"4096"`
 }
 
@@ -156,6 +158,9 @@ func (s *Server) submitJob(ctx context.Context, in *submitInput) (*submitOutput,
 	if done.Existing {
 		out.Status = http.StatusOK
 	}
+	if spec.StepOf != 0 && done.Count > 1 {
+		out.Body.ArrayID = &out.Body.ID
+	}
 	if len(spec.Array) > 0 {
 		out.Body.ArrayID = &out.Body.ID
 		out.Body.Count = uint32(len(spec.Array))
@@ -181,7 +186,7 @@ func specOf(ctx context.Context, b *submitBody) (model.JobSpec, error) {
 		Name: b.Name, User: b.User, Queue: b.Queue, Script: b.Script, Args: b.Args, Env: b.Env, WorkDir: b.WorkDir, StdinPath: b.StdinPath,
 		StdoutPath: b.StdoutPath, StderrPath: b.StderrPath, CPUs: max(1, b.CPUs), MemoryMB: b.MemoryMB, Gres: b.Gres, Nodes: max(1, b.Nodes), Exclusive: b.Exclusive,
 		Hold: b.Hold, Requeue: b.Requeue, TimeLimitS: b.TimeLimitS, WarnSignal: b.WarnSignal, WarnBeforeS: b.WarnBeforeS, Priority: b.Priority,
-		ArrayLimit: b.ArrayLimit, Dependencies: b.Dependencies, Comment: b.Comment,
+		ArrayLimit: b.ArrayLimit, Dependencies: b.Dependencies, Comment: b.Comment, StepOf: b.StepOf, StepHosts: b.StepHosts,
 	}
 	switch {
 	case len(b.Command) == 0 && b.Script == "":
@@ -198,6 +203,8 @@ func specOf(ctx context.Context, b *submitBody) (model.JobSpec, error) {
 		return spec, model.Invalid("script has %d bytes; at most %d are allowed", len(b.Script), maxScriptBytes)
 	case b.WorkDir != "" && !strings.HasPrefix(b.WorkDir, "/"):
 		return spec, model.Invalid("work_dir must be an absolute path")
+	case b.StepOf == 0 && len(b.StepHosts) > 0:
+		return spec, model.Invalid("step_hosts are of the job that step_of names")
 	}
 	if len(b.Command) > 0 {
 		spec.Args = b.Command
@@ -233,7 +240,7 @@ func specOf(ctx context.Context, b *submitBody) (model.JobSpec, error) {
 // noZeroBytes refuses what C strings cannot hold.
 func noZeroBytes(spec *model.JobSpec) error {
 	texts := []string{spec.Name, spec.User, spec.Queue, spec.WorkDir, spec.StdinPath, spec.StdoutPath, spec.StderrPath, spec.Comment}
-	texts = append(append(texts, spec.Args...), spec.Env...)
+	texts = append(append(append(texts, spec.Args...), spec.Env...), spec.StepHosts...)
 	for name := range spec.Gres {
 		texts = append(texts, name)
 	}

@@ -76,6 +76,8 @@ type Config struct {
 	TLSCA   string        // PEM files; all three or none
 	TLSCert string
 	TLSKey  string
+
+	ExitIfUnreachable bool // the first attempt is the only one: what is logged then does not promise another
 }
 
 // Client is the connection to the controllers. Its methods may be called from any goroutine.
@@ -88,6 +90,8 @@ type Client struct {
 	hub    *events.Hub
 	log    *zap.Logger
 	peers  []string
+	once   bool // Config.ExitIfUnreachable
+	tries  int  // attempts that reached no controller, before one did
 	stop   context.CancelFunc
 	ended  chan struct{} // closed when the heartbeat goroutine has ended; nil before Start
 }
@@ -167,7 +171,7 @@ func RegisterToBackend(config *Config, hub *events.Hub, log *zap.Logger) (*Clien
 		return nil, err
 	}
 
-	client := &Client{health: &Health{}, hub: hub, log: log, peers: addresses(cluster)}
+	client := &Client{health: &Health{}, hub: hub, log: log, peers: addresses(cluster), once: config.ExitIfUnreachable}
 	clibLog.Store(log)
 	C.xce_backend_log_to_go()
 	if err := client.init(&c_config); err != nil {
@@ -187,8 +191,35 @@ func RegisterToBackend(config *Config, hub *events.Hub, log *zap.Logger) (*Clien
 		client.Close()
 		return nil, fmt.Errorf("libxce refuses the rejoin hook: %s", statusText(int(-rc)))
 	}
-	log.Info("candidate list", zap.Strings("candidates", client.peers), zap.Int("count", len(client.peers)))
+	for i := range client.peers {
+		log.Info(logLine(func(out *C.char, size C.size_t) { C.xce_candidate_line(&c_config, C.int(i), out, size) }))
+	}
 	return client, nil
+}
+
+// logLine is one of the lines that libxce words for all daemons.
+func logLine(fill func(out *C.char, size C.size_t)) string {
+	var line [4096]C.char
+	fill(&line[0], C.size_t(len(line)))
+	return C.GoString(&line[0])
+}
+
+// unreached logs an attempt that reached no controller, before any did. One goroutine at a time.
+func (c *Client) unreached(err error) {
+	c.tries++
+	trail := C.CString(trailOf(err))
+	defer C.free(unsafe.Pointer(trail))
+	c.log.Warn(logLine(func(out *C.char, size C.size_t) {
+		C.xce_unreached_line(C.int(c.tries), trail, C.bool(!c.once), out, size)
+	}))
+}
+
+// trailOf is each attempt of a failed call: candidate, outcome, when.
+func trailOf(err error) string {
+	if e := (*model.Error)(nil); errors.As(err, &e) {
+		return e.Trail
+	}
+	return ""
 }
 
 // setTLS puts the paths of the TLS files where libxce looks for them.
@@ -225,9 +256,10 @@ func (c *Client) Start() error {
 	}
 	if err != nil {
 		c.health.MarkDegraded(degradedTTL)
-		trail := ""
-		if e := (*model.Error)(nil); errors.As(err, &e) && e.Trail != "" {
-			trail = " (" + e.Trail + ")" // each attempt: candidate, outcome, when
+		c.unreached(err)
+		trail := trailOf(err)
+		if trail != "" {
+			trail = " (" + trail + ")"
 		}
 		err = fmt.Errorf("no controller took us in; tried %s%s: %w", strings.Join(c.peers, ", "), trail, err)
 	} else {
@@ -235,7 +267,7 @@ func (c *Client) Start() error {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	c.stop, c.ended = stop, make(chan struct{})
-	beat := &prober{beat: c.heartbeat, hello: c.hello, rejoin: c.rejoin, health: c.health, now: time.Now}
+	beat := &prober{beat: c.heartbeat, hello: c.hello, rejoin: c.rejoin, health: c.health, now: time.Now, reached: err == nil, unreached: c.unreached}
 	go func() {
 		defer close(c.ended)
 		beat.run(ctx)

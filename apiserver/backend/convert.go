@@ -81,6 +81,10 @@ func goJob(from *C.xce_job_t) model.Job {
 		array, index := uint64(from.array_id), uint32(from.array_index)
 		job.ArrayID, job.ArrayIndex = &array, &index
 	}
+	if spec.step.job_id != 0 {
+		owner := uint64(spec.step.job_id)
+		job.StepOf = &owner
+	}
 	if from.state >= model.FirstEndedState {
 		code := int32(from.exit_code)
 		job.ExitCode, job.ExitSignal = &code, orNull(from.exit_signal)

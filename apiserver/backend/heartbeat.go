@@ -23,6 +23,9 @@ type prober struct {
 	health *Health
 	now    func() time.Time
 
+	reached   bool        // some controller has answered
+	unreached func(error) // told of each attempt before that; nil: nobody
+
 	failingSince time.Time // of heartbeats; zero: they succeed
 	nextProbe    time.Time
 }
@@ -74,10 +77,14 @@ func (p *prober) tick() {
 // count keeps Health: a controller that answers makes it healthy, silence makes it degraded.
 func (p *prober) count(err error) {
 	if err != nil {
+		if !p.reached && p.unreached != nil {
+			p.unreached(err)
+		}
 		p.nextProbe = time.Time{}
 		p.health.MarkDegraded(degradedTTL)
 		return
 	}
+	p.reached = true
 	p.nextProbe = p.now().Add(probeEvery)
 	p.health.MarkHealthy()
 }

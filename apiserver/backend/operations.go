@@ -96,6 +96,8 @@ func fillSpec(a *arena, spec *model.JobSpec, s *C.xce_job_spec_t) {
 	s.time_limit_s, s.warn_signal, s.warn_before_s = C.uint32_t(spec.TimeLimitS), C.uint32_t(spec.WarnSignal), C.uint32_t(spec.WarnBeforeS)
 	s.priority, s.submit_key, s.comment = C.int32_t(spec.Priority), a.text(spec.SubmitKey), a.text(spec.Comment)
 	s.array_limit = C.uint32_t(spec.ArrayLimit)
+	s.step.job_id = C.uint64_t(spec.StepOf)
+	s.step.hosts, s.step.nhosts = a.texts(spec.StepHosts)
 	if len(spec.Array) > 0 {
 		indices := array[C.uint32_t](a, len(spec.Array))
 		for i, index := range spec.Array {

@@ -300,7 +300,7 @@ func TestNobodyThereAtTheStart(t *testing.T) {
 		require.NoError(t, err)
 		return string(text)
 	}
-	c.eventually(20*time.Second, "it says what it waits for", func() bool { return strings.Contains(log(), "waiting for the cluster") })
+	c.eventually(20*time.Second, "it says what it waits for", func() bool { return strings.Contains(log(), "waiting for a cluster") })
 	for _, candidate := range strings.Split(c.masters, ",") {
 		require.Contains(t, log(), candidate)
 	}

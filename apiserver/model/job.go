@@ -81,6 +81,7 @@ type Job struct {
 	WarnSignal         uint32            `json:"warn_signal"`
 	WarnBeforeS        uint32            `json:"warn_before_s"`
 	ArrayLimit         uint32            `json:"array_limit"`
+	StepOf             *uint64           `json:"step_of" doc:"the job inside which this command runs and with which it ends; null: none"`
 	Dependencies       []Dependency      `json:"dependencies"`
 	SubmitKey          string            `json:"submit_key"`
 	Comment            string            `json:"comment"`
@@ -152,6 +153,8 @@ type JobSpec struct {
 	Array        []uint32          `json:"array"`
 	ArrayLimit   uint32            `json:"array_limit"`
 	Dependencies []Dependency      `json:"dependencies"`
+	StepOf       uint64            `json:"step_of"`    // the job to run inside; 0: none
+	StepHosts    []string          `json:"step_hosts"` // of it; "*": each, none: its first
 	Comment      string            `json:"comment"`
 	SubmitKey    string            `json:"-"` // two submissions of one key are one job; "": libxce makes one
 }

@@ -61,8 +61,7 @@ enum class Ask : uint16_t {
 inline constexpr int kAsks = 35;
 const char* name_of(Ask ask);       // "jobSubmit", ...
 constexpr bool is_write(Ask ask) {  // becomes a command of the replicated log
-  return (ask >= Ask::kJoin && ask <= Ask::kSetPendReason && ask != Ask::kRunTask) ||
-         ask == Ask::kNotify;
+  return (ask >= Ask::kJoin && ask <= Ask::kSetPendReason) || ask == Ask::kNotify;
 }
 constexpr bool is_read(Ask ask) {  // answered from the state, after a barrier
   return ask >= Ask::kJobList && ask <= Ask::kResVal;

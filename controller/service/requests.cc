@@ -298,6 +298,7 @@ void Service::fill_result(const Waiter& waiter, const Result& result, Answer* an
           JoinedBody{result.revision, result.epoch, result.active, result.outbox_applied};
       break;
     case Ask::kJobSubmit:
+    case Ask::kRunTask:
       if (ok || result.status == E_XCE_DUP_JOB)
         answer->body = SubmittedBody{result.job, result.count, result.existing};
       break;

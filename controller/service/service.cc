@@ -124,10 +124,6 @@ void Service::serve(Request request) {
           list.epoch == state_->scheduler().epoch)
         estimates_.take(list);
       return;
-    case Ask::kRunTask:
-      answer_status(request, E_XCE_INVALID,
-                    absl::StrCat(name_of(request.ask), " is not supported by version ", kVersion));
-      return;
     default: break;
   }
   if (is_write(request.ask))

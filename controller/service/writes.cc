@@ -26,6 +26,9 @@ struct SizeGuess {
                spec.work_dir.size() + spec.stdin_path.size() + spec.stdout_path.size() +
                spec.stderr_path.size() + spec.submit_key.size() + spec.comment.size() +
                4 * spec.array.size() + gres(spec.gres) + 16 * spec.dependencies.size();
+    if (spec.step) {
+      for (const std::string& host : spec.step->hosts) n += host.size() + 16;
+    }
     if (!spec.body) return n;
     n += spec.body->script.size();
     for (const std::string& arg : spec.body->args) n += arg.size() + 16;

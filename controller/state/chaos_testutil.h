@@ -2,9 +2,11 @@
 #ifndef XCE_CONTROLLER_STATE_CHAOS_TESTUTIL_H_
 #define XCE_CONTROLLER_STATE_CHAOS_TESTUTIL_H_
 
+#include <memory>
 #include <random>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "controller/state/state_testutil.h"
 
@@ -58,6 +60,16 @@ class Chaos {
     if (one_in(8)) spec.time_limit_s = upto(200);
     if (one_in(8)) spec.dependencies = {{DependencyKind::kAfterAny, some_job(state)}};
     spec.body_hash = upto(2);
+    if (one_in(5)) {  // inside a job that runs, if there is one
+      JobFilter filter;
+      filter.states = 1u << static_cast<int>(JobState::kRunning);
+      filter.after_id = one_in(2) ? some_job(state) : 0;
+      const State::JobPage page = state.jobs(filter, 1);
+      const JobId job = page.jobs.empty() ? some_job(state) : page.jobs[0]->id;
+      std::vector<std::string> hosts;
+      if (one_in(2)) hosts.push_back(one_in(2) ? "*" : some_host());
+      spec.step = std::make_shared<const Step>(Step{job, std::move(hosts), 0, 0, 0});
+    }
     return spec;
   }
   JobControl control(const State& state) {

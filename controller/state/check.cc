@@ -60,6 +60,11 @@ void check_job(const Tables& tables, const Job& job, Faults& faults) {
                 " is missing in the index of its user");
   faults.unless(is_ended(job.state) || tables.queues.count(job.spec.queue), "job ", job.id,
                 " is alive in no queue");
+  if (job.spec.step) {
+    faults.unless(!is_waiting(job.state), "job ", job.id, " is a step and waits");
+    faults.unless(holds == (tables.jobs.steps_of(job.spec.step->job).count(job.id) != 0), "job ",
+                  job.id, " is a step and not rightly among those of job ", job.spec.step->job);
+  }
   for (const Alloc& alloc : job.allocs) {
     faults.unless(tables.jobs.of_host(alloc.host).count(job.id), "job ", job.id,
                   " is missing in the index of host ", alloc.host);
@@ -79,7 +84,7 @@ Recount recount(const Tables& tables, Faults& faults) {
     ++sum.states[static_cast<size_t>(job.state)];
     tally(sum.queues[job.spec.queue], job.state);
     tally(sum.users[job.spec.user], job.state);
-    if (!has_hosts(job.state)) continue;
+    if (!has_hosts(job.state) || job.spec.step) continue;
     for (const Alloc& alloc : job.allocs) {
       Host& host = sum.hosts[alloc.host];
       host.used_cpus += alloc.cpus;

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "controller/state/queues.h"
+#include "controller/state/steps.h"
 #include "xce/errnox.h"
 
 namespace xce::state {
@@ -111,6 +112,8 @@ Verdict hold(const Wish& wish, Job& job) {
 Verdict release(const Wish& wish, Job& job) {
   if (job.state == JobState::kPending) return unchanged();
   if (job.state != JobState::kHeld) return refused(job, ": only a held job can be released");
+  if (!wish.turn.tables.jobs.steps_of(job.id).empty())
+    return refused(job, ": what its last attempt started in it still ends");
   wish.turn.tables.jobs.set_state(job, JobState::kPending);
   job.reason.clear();
   job.eligible_ms = job.spec.dependencies.empty() ? wish.turn.now_ms : 0;
@@ -119,6 +122,11 @@ Verdict release(const Wish& wish, Job& job) {
 }
 
 Verdict requeue(const Wish& wish, Job& job) {
+  if (job.spec.step) {
+    return refused(
+        job, absl::StrCat(" and a command inside job ", job.spec.step->job,
+                          ": run it there anew with 'xce run --job ", job.spec.step->job, "'"));
+  }
   if (is_waiting(job.state)) return refused(job, ": it waits already");
   if (is_ended(job.state)) {
     if (!wish.turn.tables.queues.count(job.spec.queue)) {
@@ -187,8 +195,26 @@ Verdict modify(const Wish& wish, Job& job) {
   if (mask & kTimeLimit) job.spec.time_limit_s = to.time_limit_s;
   if (mask & kName) job.spec.name = to.name;
   if (mask & kQueue) wish.turn.tables.jobs.set_queue(job, to.queue);
+  if ((mask & kTimeLimit) && has_hosts(job.state)) limit_steps(wish.turn, job);
   wish.turn.touch(job);
   return changed();
+}
+
+// What is done to a running job is done to the commands that run in it.
+void control_steps(const Wish& wish, const Job& job) {
+  if (!has_hosts(job.state)) return;
+  const IdSet steps = wish.turn.tables.jobs.steps_of(job.id);  // a copy: some may end here
+  for (const JobId id : steps) {
+    Job& step = *wish.turn.tables.jobs.find(id);
+    switch (wish.control.action) {
+      case JobAction::kKill:
+        if (wish.control.signal == 0) kill(wish, step);
+        break;
+      case JobAction::kSuspend: suspend(wish, step); break;
+      case JobAction::kResume: resume(wish, step); break;
+      default: break;
+    }
+  }
 }
 
 Verdict control_one(const Wish& wish, Job& job) {
@@ -199,6 +225,7 @@ Verdict control_one(const Wish& wish, Job& job) {
             absl::StrCat(label(job), " belongs to ", job.spec.user,
                          ": only its owner or an administrator may ", "control it")};
   }
+  control_steps(wish, job);
   switch (wish.control.action) {
     case JobAction::kKill: return kill(wish, job);
     case JobAction::kSuspend: return suspend(wish, job);

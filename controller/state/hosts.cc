@@ -51,6 +51,14 @@ void give_up_jobs(Turn& turn, const std::string& host, bool all) {
   }
 }
 
+// Jobs and steps that have not ended there.
+size_t jobs_there(const Turn& turn, const std::string& host) {
+  size_t n = 0;
+  for (const JobId id : turn.tables.jobs.of_host(host))
+    n += has_hosts(turn.tables.jobs.find(id)->state);
+  return n;
+}
+
 // Tells the host's jobs that it is lost, or takes that back.
 void mark_jobs(Turn& turn, const std::string& host, bool lost) {
   const std::string reason = no_news(host);
@@ -246,13 +254,12 @@ Result control_host(Turn& turn, const Command& command, const HostControl& contr
       settle_state(*host);
       break;
     case HostAction::kRemove:
-      if (host->running_jobs) {
-        return refuse(
-            E_XCE_BUSY,
-            absl::StrCat("host '", control.name, "' still runs ", host->running_jobs, " jobs: ",
-                         lost_sight_of(*host)
-                             ? "if it is lost for good, remove it as lost (--lost)"
-                             : "drain it, wait for them or kill them, then remove it"));
+      if (const size_t running = jobs_there(turn, control.name)) {
+        return refuse(E_XCE_BUSY,
+                      absl::StrCat("host '", control.name, "' still runs ", running, " jobs: ",
+                                   lost_sight_of(*host)
+                                       ? "if it is lost for good, remove it as lost (--lost)"
+                                       : "drain it, wait for them or kill them, then remove it"));
       }
       turn.hosts_removed.insert(control.name);
       turn.tables.hosts.remove(control.name);

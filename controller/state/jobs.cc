@@ -27,6 +27,11 @@ const IdSet& JobTable::of_user(const std::string& user) const {
   return it == users_.end() ? no_ids() : it->second.jobs;
 }
 
+const IdSet& JobTable::steps_of(JobId job) const {
+  const auto it = steps_.find(job);
+  return it == steps_.end() ? no_ids() : it->second;
+}
+
 const Job* JobTable::find(JobId id) const {
   const auto it = jobs_.find(id);
   return it == jobs_.end() ? nullptr : &it->second;
@@ -51,6 +56,13 @@ void JobTable::count(const Job& job, JobState state, int delta) {
     holding_ += delta;
     user.running += delta;
     if (queue != queues_->end()) queue->second.running += delta;
+    if (!job.spec.step) return;
+    IdSet& steps = steps_[job.spec.step->job];
+    if (delta > 0)
+      steps.insert(job.id);
+    else
+      steps.erase(job.id);
+    if (steps.empty()) steps_.erase(job.spec.step->job);
   }
 }
 

@@ -57,6 +57,8 @@ class JobTable {
   const IdSet& of_queue(const std::string& queue) const { return lookup(by_queue_, queue); }
   const IdSet& of_host(const std::string& host) const { return lookup(by_host_, host); }
   const IdSet& of_user(const std::string& user) const;
+  // Commands that run inside that job (JobSpec::step), and have not ended.
+  const IdSet& steps_of(JobId job) const;
   const std::map<std::string, UserRecord>& users() const { return users_; }
   // Ended jobs by the entry that ended them, oldest first, and id. (Not by the time of their end: a
   // worker that was cut off tells it late, and subscribers must hear of an end before it departs.)
@@ -79,6 +81,7 @@ class JobTable {
   std::array<IdSet, kJobStates> by_state_;
   std::map<std::string, IdSet> by_queue_, by_host_;
   std::map<std::string, UserRecord> users_;
+  std::map<JobId, IdSet> steps_;  // by their job
   absl::btree_set<std::pair<Index, JobId>> ended_;
   std::map<std::pair<std::string, std::string>, uint32_t> waiting_of_;  // queue, user
   uint64_t waiting_ = 0, holding_ = 0, finished_ = 0;

@@ -31,8 +31,11 @@ void ended(Turn& turn, Job& job, const Report& report) {
   const bool never_started = report.kind == NotifyKind::kFail &&
                              report.outcome == JobState::kPending &&
                              job.state == JobState::kStarting;
-  if (never_started && job.desired != Desired::kKill) return give_back(turn, job, report.message);
-  JobState outcome = never_started ? JobState::kKilled : report.outcome;
+  const bool killed = job.desired == Desired::kKill;
+  if (never_started && !killed && !job.spec.step) return give_back(turn, job, report.message);
+  JobState outcome = !never_started ? report.outcome
+                     : killed       ? JobState::kKilled
+                                    : JobState::kFailed;
   const bool failed = report.kind == NotifyKind::kFail;
   if (!is_ended(outcome) || (failed && outcome == JobState::kCompleted)) {
     outcome = failed || report.exit_code != 0 || report.exit_signal != 0 ? JobState::kFailed

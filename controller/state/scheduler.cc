@@ -54,7 +54,7 @@ int place_one(Turn& turn, const Dispatch& item) {
 // Stops a running job so that it waits again. One that has moved on meanwhile is left alone.
 void evict(Turn& turn, const Eviction& eviction) {
   Job* job = turn.tables.jobs.find(eviction.job);
-  if (!job || job->attempt != eviction.attempt || !has_hosts(job->state)) return;
+  if (!job || job->attempt != eviction.attempt || !has_hosts(job->state) || job->spec.step) return;
   if (job->desired == Desired::kKill) return;
   const auto queue = turn.tables.queues.find(job->spec.queue);
   if (queue == turn.tables.queues.end() || !queue->second.preemptible) return;

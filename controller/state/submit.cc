@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "controller/state/queues.h"
+#include "controller/state/steps.h"
 #include "xce/errnox.h"
 
 namespace xce::state {
@@ -207,6 +208,9 @@ Result submit(Turn& turn, const Command& command, const JobSpec& request) {
   const Tables& tables = turn.tables;
   JobSpec spec = request;
   if (Result r = set_owner(command.who, spec); r.status) return r;
+  if (spec.step && is_privileged(command.who)) {
+    if (const Job* job = tables.jobs.find(spec.step->job)) spec.user = job->spec.user;
+  }
   if (Result r = check_texts(spec); r.status) return r;
   // Before what may have changed since the first time, such as a queue that is closed now.
   if (const SubmitKeys::Made* made =
@@ -214,6 +218,11 @@ Result submit(Turn& turn, const Command& command, const JobSpec& request) {
     return duplicate(*made, spec);
   }
   if (Result r = check_resources(spec); r.status) return r;
+  if (spec.step) {
+    if (Result r = find_owner(tables, command, spec); r.status) return r;
+    if (spec.name.empty()) spec.name = default_name(spec);
+    return add_steps(turn, std::move(spec));
+  }
   if (Result r = check_array(tables, spec); r.status) return r;
   if (Result r = check_dependencies(tables, spec); r.status) return r;
   if (Result r = settle_queue(tables, command.who, spec); r.status) return r;

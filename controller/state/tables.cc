@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "controller/state/steps.h"
 
 namespace xce::state {
 
@@ -46,6 +47,7 @@ void place(Turn& turn, Job& job, std::vector<Alloc> allocs) {
 }
 
 void release_hosts(Turn& turn, Job& job) {
+  if (job.spec.step) return;  // what it used is its job's
   for (const Alloc& alloc : job.allocs) {
     turn.tables.hosts.release(alloc, job.id);
     if (Host* host = turn.tables.hosts.find(alloc.host)) turn.touch(*host);
@@ -58,12 +60,16 @@ void end_job(Turn& turn, Job& job, JobState outcome, int64_t end_ms, std::string
   turn.touch(job);
   turn.tables.jobs.set_end(job, end_ms);
   job.reason = std::move(reason);
+  if (job.spec.step)
+    step_ended(turn, job);
+  else
+    kill_steps(turn, job);
 }
 
 void lose_job(Turn& turn, Job& job, int64_t end_ms, const std::string& reason) {
   const bool wanted = turn.tables.requeue_wanted.erase(job.id) != 0;  // by a person
   const bool killed = job.desired == Desired::kKill && !wanted;
-  const bool again = !killed && (wanted || job.spec.requeue);
+  const bool again = !killed && (wanted || job.spec.requeue) && !job.spec.step;
   const bool too_often = again && !wanted && job.starts >= kMaxLostStarts;
   end_job(turn, job, killed ? JobState::kKilled : JobState::kLost, end_ms,
           too_often ? absl::StrCat(reason, "; not requeued: it was started ", job.starts,
@@ -82,13 +88,14 @@ void give_back(Turn& turn, Job& job, std::string reason) {
 
 void wait_again(Turn& turn, Job& job, std::string reason) {
   JobTable& jobs = turn.tables.jobs;
-  jobs.set_state(job, JobState::kPending);
+  const bool steps = !jobs.steps_of(job.id).empty();
+  jobs.set_state(job, steps ? JobState::kHeld : JobState::kPending);
   jobs.set_end(job, 0);
   jobs.set_allocs(job, {});
   job.desired = Desired::kRun;
   job.kill_signal = 0;
-  job.reason = std::move(reason);
-  job.eligible_ms = turn.now_ms;
+  job.reason = steps ? kWaitsForSteps : std::move(reason);
+  job.eligible_ms = steps ? 0 : turn.now_ms;
   job.start_ms = 0;
   job.exit_code = 0;
   job.exit_signal = 0;

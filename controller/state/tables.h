@@ -79,6 +79,11 @@ bool is_privileged(const Identity& who);
 // "alice", "root", "the scheduler": for messages.
 std::string words_for(const Identity& who);
 
+// The reason of a job that is to run again and is held until the steps of its last attempt, if any
+// are left, have ended: two attempts of a job never run at once.
+inline constexpr char kWaitsForSteps[] =
+    "waits until what its last attempt started in it (xce run --job) has ended";
+
 // Moves used by several operations; each keeps tables consistent and touches what changes.
 void place(Turn& turn, Job& job, std::vector<Alloc> allocs);  // waiting -> STARTING
 void release_hosts(Turn& turn, Job& job);  // gives back what it holds; the record stays

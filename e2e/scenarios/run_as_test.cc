@@ -33,21 +33,25 @@ class RunAs : public ClusterTest {
     // Another user must be able to get to the work directory and the jobs' scripts.
     ASSERT_EQ(chmod(cluster_->dir().c_str(), 0711), 0);
     ASSERT_EQ(chown(work().c_str(), 65534, 65534), 0);
-    const Finished issued =
-        run("cli/xce", {"pki", "issue", cluster_->dir() + "/pki", "--role", "user", "--name", "ann",
-                        "--uid", "65534", "--gid", "65534"});
-    ASSERT_EQ(issued.code, 0) << issued.err;
-    const std::string stem = cluster_->dir() + "/pki/user-ann";
-    ann_ = {cluster_->dir() + "/pki/ca.crt", stem + ".crt", stem + ".key"};
+    ann_ = issue("ann", "65534");
+  }
+  ClientTls issue(const std::string& name, const std::string& id) {
+    const Finished issued = run("cli/xce", {"pki", "issue", cluster_->dir() + "/pki", "--role",
+                                            "user", "--name", name, "--uid", id, "--gid", id});
+    EXPECT_EQ(issued.code, 0) << issued.err;
+    const std::string stem = cluster_->dir() + "/pki/user-" + name;
+    return {cluster_->dir() + "/pki/ca.crt", stem + ".crt", stem + ".key"};
   }
   void TearDown() override {
     ClusterTest::TearDown();
     remove_tree(dir_);
   }
   std::string work() const { return cluster_->dir() + "/work"; }
-  Finished xce(std::vector<std::string> args) {
-    std::vector<std::string> all = {"--masters",  cluster_->masters(), "--tls-ca",  ann_.ca,
-                                    "--tls-cert", ann_.cert,           "--tls-key", ann_.key};
+  Finished xce(const std::vector<std::string>& args) { return xce_as(ann_, args); }
+  Finished xce_as(const ClientTls& who, const std::vector<std::string>& args) {
+    std::vector<std::string> all = {
+        "--masters", cluster_->masters(), "--tls-ca", who.ca, "--tls-cert",
+        who.cert,    "--tls-key",         who.key};
     all.insert(all.end(), args.begin(), args.end());
     return run("cli/xce", all, {"XCE_TLS_CA=", "XCE_TLS_CERT=", "XCE_TLS_KEY="});
   }
@@ -69,6 +73,30 @@ TEST_F(RunAs, WithTlsAJobIsTheUserOfTheCertificate) {
   ASSERT_EQ(stat((work() + "/who.out").c_str(), &st), 0);
   EXPECT_EQ(st.st_uid, 65534u);
   EXPECT_TRUE(absl::StrContains(xce({"logs", "1"}).out, "65534")) << xce({"logs", "1"}).err;
+}
+
+TEST_F(RunAs, ACommandInsideAJobIsTheJobsUser) {
+  const Finished submitted = xce({"submit", "--workdir", work(), "--", "sh", "-c",
+                                  "while [ ! -e stop ]; do sleep 0.02; "
+                                  "done"});
+  ASSERT_EQ(submitted.code, 0) << submitted.err;
+  ASSERT_TRUE(wait_until(
+      [&] {
+        return absl::StrContains(xce({"job", "1"}).out, "RUNNING");
+      },
+      milliseconds(20000)));
+  const std::vector<std::string> command = {"run", "--quiet", "--job", "1",
+                                            "--",  "sh",      "-c",    "id -u; id -g; id -G"};
+  for (const ClientTls& who : {ann_}) {
+    const Finished ran = xce_as(who, command);
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    EXPECT_EQ(ran.out, "65534\n65534\n65534\n");
+  }
+  const Finished refused = xce_as(issue("bob", "65533"), command);
+  EXPECT_EQ(refused.code, 124) << refused.err;
+  EXPECT_TRUE(absl::StrContains(refused.err, "job 1 belongs to ann")) << refused.err;
+  std::ofstream(work() + "/stop") << "x";
+  EXPECT_EQ(xce({"wait", "1"}).code, 0);
 }
 
 TEST_F(RunAs, OutputIsReadWithTheUsersRightsOnly) {

@@ -1,5 +1,6 @@
 #include "scheduler/pipeline/convert.h"
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,8 @@ void fill_spec(const xce_job_spec_t& from, JobSpec* to) {
   to->time_limit_s = from.time_limit_s;
   to->priority = from.priority;
   to->array_limit = from.array_limit;
+  if (from.step.job_id != 0)
+    to->step = std::make_shared<const Step>(Step{from.step.job_id, {}, 0, 0, 0});
   for (size_t i = 0; i < from.ndependencies; ++i) {
     to->dependencies.push_back(Dependency{static_cast<DependencyKind>(from.dependencies[i].kind),
                                           from.dependencies[i].job_id});

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "absl/strings/str_cat.h"
 #include "libxce/base/trail.h"
 
 namespace xce::sched {
@@ -20,9 +19,7 @@ int reach_cluster(const ReachCalls& calls, const LogFn& log) {
   for (int tries = 1;; ++tries) {
     const int rc = calls.attempt(deadline_ms);
     if (rc != -E_XCE_NOT_READY) return rc;
-    log(LogLevel::kWarn,
-        absl::StrCat("no controller serves yet (try ", tries, " of ", deadline_ms,
-                     " ms): ", outcomes_by_candidate(calls.trail()), "; going on trying"));
+    log(LogLevel::kWarn, unreached_line(tries, calls.trail(), true));
     deadline_ms = std::min(2 * deadline_ms, kMaxDeadlineMs);
   }
 }

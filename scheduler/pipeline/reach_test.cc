@@ -26,7 +26,7 @@ TEST(Reach, WaitsUntilAControllerServesAndTellsEachTry) {
   EXPECT_EQ(reach_cluster(calls, log), 0);
   EXPECT_THAT(deadlines, ElementsAre(1000, 2000, 4000, 8000, 10'000, 10'000));
   ASSERT_EQ(lines.size(), 5u);
-  EXPECT_THAT(lines[1], HasSubstr("try 2 of 2000 ms): a:1 ECONNREFUSED; b:2 no answer;"));
+  EXPECT_THAT(lines[1], HasSubstr("(attempt 2): a:1 ECONNREFUSED; b:2 no answer;"));
 }
 
 TEST(Reach, EndsWhenTheSchedulerStops) {

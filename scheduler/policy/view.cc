@@ -75,7 +75,9 @@ void View::fill(JobRecord* record, const Job& job) {
   record->starts = job.starts;
   record->submit_ms = job.submit_ms;
   if (job.start_ms != 0 || !has_hosts(job.state)) record->start_ms = job.start_ms;
-  record->name_key = stable_hash(spec.user + '\n' + spec.name);
+  record->step = spec.step != nullptr;
+  record->name_key =
+      stable_hash(record->step ? "step\n" + std::to_string(job.id) : spec.user + '\n' + spec.name);
   record->modify_index = job.modify_index;
   record->retry_ms = 0;
   const uint64_t hash = job.reason.empty() ? 0 : stable_hash(job.reason);
@@ -107,7 +109,7 @@ void View::put_job(const Job& job) {
     fate.array_id = job.array_id;
     task_ended(job.array_id, job.state);
     if (it != jobs_.end() && job.end_ms > 0) uncharge(&it->second, job.end_ms);
-    if (it != jobs_.end() && job.start_ms > 0 && job.end_ms > job.start_ms)
+    if (it != jobs_.end() && job.start_ms > 0 && job.end_ms > job.start_ms && !job.spec.step)
       note_run(it->second.key.user, job.end_ms - job.start_ms);
     ended(job.id, fate, job.modify_index);
     return;
@@ -141,7 +143,7 @@ void View::put_job(const Job& job) {
 }
 
 void View::put_past(const Job& job) {
-  if (!is_ended(job.state) || knows(job.id)) return;
+  if (!is_ended(job.state) || knows(job.id) || job.spec.step) return;
   if (job.start_ms <= 0 || job.end_ms <= job.start_ms) return;
   const NameId user = intern(job.spec.user);
   note_run(user, job.end_ms - job.start_ms);
@@ -304,7 +306,7 @@ const std::vector<Alloc>* View::allocs_of(const JobRecord& record) {
 // Fair share counts the job from its start, if it holds hosts, and no longer if it does not. Called
 // whenever the record changed; does nothing when that changed nothing.
 void View::charge(JobRecord* record) {
-  if (!fair_share_.on()) return;
+  if (!fair_share_.on() || record->step) return;
   if (record->place != Place::kHolding) return uncharge(record, now_ms_);
   if (record->charged_cpus != 0 || record->start_ms == 0) return;
   const std::vector<Alloc>* allocs = allocs_of(*record);
@@ -337,6 +339,7 @@ void View::place(JobRecord* record) {
   const bool waiting = is_waiting(record->state) && !record->planned;
   if (!waiting) {
     record->place = Place::kHolding;
+    if (record->step) return;
     if (record->planned)
       hold(*record, record->planned->allocs);
     else if (record->extra)
@@ -376,6 +379,10 @@ void View::unplace(JobRecord* record) {
   switch (record->place) {
     case Place::kNowhere: return;
     case Place::kHolding:
+      if (record->step) {
+        record->place = Place::kNowhere;
+        return;
+      }
       if (record->planned)
         release(*record, record->planned->allocs);
       else if (record->extra)

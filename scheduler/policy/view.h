@@ -71,6 +71,7 @@ struct JobRecord {
   int64_t retry_ms = 0;         // not before, after a refusal
   int64_t charged_from_ms = 0;  // fair share counts it from then on, with charged_cpus
   uint32_t charged_cpus = 0;    // 0: it does not
+  bool step = false;            // runs inside another job: holds and counts nothing by itself
   Index modify_index = 0;
   struct Extra {  // what few jobs have
     std::vector<Dependency> dependencies;

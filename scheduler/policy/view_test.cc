@@ -66,6 +66,27 @@ TEST(View, ARequeuedJobGetsTheNextAttempt) {
   EXPECT_EQ(again.dispatches[0].attempt, 2u);
 }
 
+// What runs inside a job (xce run --job) uses that job's hosts and counts for nothing by itself.
+TEST(View, AStepHoldsNothingAndCountsNothing) {
+  Story s;
+  s.host("h1", 1);
+  Job& step = s.job(1);
+  step.spec.step = std::make_shared<const Step>(Step{9, {}, 1, 0, 0});
+  step.state = JobState::kRunning;
+  step.attempt = 1;
+  step.start_ms = s.now_ms;
+  step.allocs = {Alloc{"h1", 0, 0, {}}};
+  s.job(2).spec.exclusive = true;
+  s.tell();
+  EXPECT_THAT(s.view.running().of_queue, IsEmpty());
+  EXPECT_THAT(s.round(), ElementsAre(2));
+  s.jobs[1].state = JobState::kCompleted;
+  s.jobs[1].end_ms = s.now_ms + 5;
+  s.tell(1);
+  EXPECT_EQ(s.view.find(1), nullptr);
+  EXPECT_EQ(s.view.running().of_queue.size(), 1u);
+}
+
 TEST(View, WhatDoesNotComeInARetakeIsGone) {
   Story s;
   s.host("h1", 1);

@@ -44,6 +44,7 @@ void Supervisor::adopt(Key key, const std::map<Key, Outbox::LaunchState>& launch
   auto launch = launches.find(key);
   const bool known = launch != launches.end();
   Found found{key};
+  found.part_of = store_.part_of(key);
   if (known) {
     found.start_reported = launch->second.start_reported;
     found.suspend_reported = launch->second.suspend_reported;

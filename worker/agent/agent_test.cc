@@ -18,6 +18,30 @@ TEST_F(AgentTest, RunsAJobAndCleansUp) {
   EXPECT_EQ(read_small_file(data_ + "/xce-17.out"), "hi\n");
 }
 
+// A command inside a job knows whose it is, goes on while the daemon is away, and ends with the
+// job.
+TEST_F(AgentTest, AStepHasItsJobsPlaceAndEndsWithIt) {
+  daemon_->link.dispatch(17, 2, until("stop"), data_);
+  ASSERT_TRUE(reaches(17, JobState::kRunning));
+  const std::string script =
+      "echo $XCE_JOB_ID $XCE_ATTEMPT $XCE_STEP_ID $XCE_HOST_INDEX $XCE_NODELIST $XCE_ARRAY_ID "
+      "$XCE_ARRAY_INDEX $XCE_CPUS > told; sleep 600";
+  daemon_->link.dispatch(18, 1, {"sh", "-c", script}, data_, true, false, [](Job* job) {
+    job->spec.step = std::make_shared<const Step>(Step{17, {"n0", "n1"}, 2, 12, 5});
+    job->spec.cpus = 3;
+  });
+  EXPECT_TRUE(eventually([&] {
+    return read_small_file(data_ + "/told") == "17 2 18 1 n0,n1 12 5 3\n";
+  })) << read_small_file(data_ + "/told");
+  restart();
+  with_cluster([&] { cluster_.reachable = false; });
+  touch("stop");
+  EXPECT_TRUE(eventually([&] { return shepherds().empty(); })) << "without a controller";
+  with_cluster([&] { cluster_.reachable = true; });
+  EXPECT_TRUE(reaches(18, JobState::kKilled));
+  EXPECT_TRUE(reaches(17, JobState::kCompleted));
+}
+
 TEST_F(AgentTest, TheSameDispatchTwiceStartsOnce) {
   daemon_->link.dispatch(17, 1, until("stop"), data_);
   ASSERT_TRUE(reaches(17, JobState::kRunning));
@@ -125,6 +149,49 @@ TEST_F(AgentTest, WhatWasDispatchedStartsWithoutAController) {
   with_cluster([&] { cluster_.reachable = true; });
   EXPECT_TRUE(reaches(17, JobState::kFailed));
   EXPECT_EQ(reports(17), "SF");
+}
+
+TEST_F(AgentTest, LimitsAreKeptWithoutAController) {
+  daemon_->link.dispatch(17, 1, {"sh", "-c", "trap '' TERM; setsid sleep 600 & sleep 600"}, data_,
+                         true, false, [](Job* job) { job->spec.time_limit_s = 1; });
+  ASSERT_TRUE(reaches(17, JobState::kRunning));
+  with_cluster([&] { cluster_.reachable = false; });
+  EXPECT_TRUE(eventually([&] { return shepherds().empty(); }));
+  with_cluster([&] { cluster_.reachable = true; });
+  EXPECT_TRUE(reaches(17, JobState::kTimeout));
+  EXPECT_EQ(reports(17), "SF");
+}
+
+TEST_F(AgentTest, WorkerAndControllersMayRestartInEitherOrder) {
+  const auto ended = [this](Key key) {
+    return eventually([&] { return JobStore(data_, "n1", {}).read_status(key).exit.has_value(); });
+  };
+  // The controllers go first and come last.
+  daemon_->link.dispatch(17, 1, until("stop17"), data_);
+  ASSERT_TRUE(reaches(17, JobState::kRunning));
+  with_cluster([&] { cluster_.reachable = false; });
+  restart();
+  touch("stop17");
+  ASSERT_TRUE(ended({17, 1}));
+  restart();
+  with_cluster([&] {
+    cluster_.reachable = true;
+    ++cluster_.generation;
+  });
+  EXPECT_TRUE(reaches(17, JobState::kCompleted));
+  EXPECT_EQ(reports(17), "SF");
+  // The worker goes first and comes last.
+  daemon_->link.dispatch(18, 1, until("stop18"), data_);
+  ASSERT_TRUE(reaches(18, JobState::kRunning));
+  daemon_.reset();
+  with_cluster([&] { ++cluster_.generation; });
+  touch("stop18");
+  ASSERT_TRUE(ended({18, 1}));
+  start();
+  EXPECT_TRUE(reaches(18, JobState::kCompleted));
+  EXPECT_EQ(reports(18), "SF");
+  EXPECT_EQ(read_small_file(data_ + "/ran"), "x\nx\n");
+  EXPECT_TRUE(job_dirs_gone());
 }
 
 TEST_F(AgentTest, LostReportsAreSentAgain) {

@@ -37,10 +37,11 @@ inline std::string shepherd_path() {
 // One life of the worker daemon. Destroying it ends the daemon; the jobs go on.
 class Daemon {
  public:
-  Daemon(FakeCluster* cluster, const std::string& data_dir, const HostHealth::Options& health)
+  Daemon(FakeCluster* cluster, const std::string& data_dir, const HostHealth::Options& health,
+         const std::string& boot_id)
       : outbox(*Outbox::open(data_dir + "/outbox")),
         link(cluster, "n1"),
-        supervisor({data_dir, "n1", shepherd_path(), {}, health, 100}, outbox.get()),
+        supervisor({data_dir, "n1", shepherd_path(), {}, health, 100, boot_id}, outbox.get()),
         logs(&link, &supervisor),
         connector({host(), 1, 20, 20, false, data_dir + "/cluster_id"}, &link, &supervisor, &logs),
         reporter({1, 200}, &link, outbox.get(), &connector) {
@@ -99,7 +100,7 @@ class AgentTest : public ::testing::Test {
     HostHealth::Options health;
     health.retry_ms = 300;
     health.free_mb = [this](const std::string&) { return free_mb_.load(); };
-    daemon_ = std::make_unique<Daemon>(&cluster_, data_, health);
+    daemon_ = std::make_unique<Daemon>(&cluster_, data_, health, boot_id_);
     ASSERT_TRUE(daemon_->started.ok()) << daemon_->started;
   }
   void restart() {
@@ -173,6 +174,7 @@ class AgentTest : public ::testing::Test {
   }
 
   std::atomic<uint64_t> free_mb_{1000};
+  std::string boot_id_;  // of the daemon's next start; "": this one
   FakeCluster cluster_;
   std::string data_;
   std::unique_ptr<Daemon> daemon_;

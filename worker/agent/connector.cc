@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "libxce/base/trail.h"
 #include "worker/agent/clock.h"
 #include "worker/shepherd/lease.h"
 
@@ -83,8 +84,9 @@ bool Connector::needs_join() const {
 void Connector::run() {
   const int status = link_->start();
   if (status < 0 && !stopping()) {
-    spdlog::warn("no controller serves yet: {} [{}]{}", link_->last_error(), link_->last_outcomes(),
-                 options_.exit_if_unreachable ? "" : "; waiting for a cluster");
+    ++failures_;
+    spdlog::warn("{}",
+                 unreached_line(failures_, link_->last_trail(), !options_.exit_if_unreachable));
     if (options_.exit_if_unreachable) {
       if (on_fatal_) on_fatal_();
       return;
@@ -114,12 +116,18 @@ void Connector::tick() {
   if (stopping()) return;
   if (status < 0) {
     ++failures_;
+    if (!reached_) {
+      spdlog::warn("{}", unreached_line(failures_, link_->last_trail(), true));
+      return;
+    }
     spdlog::warn(
         "no controller answers (attempt {}): {} [{}]; jobs on this host go on, their results wait",
-        failures_, link_->last_error(), link_->last_outcomes());
+        failures_, link_->last_error(), outcomes_by_candidate(link_->last_trail()));
     return;
   }
-  if (failures_ > 0) spdlog::info("controller {} answers again", link_->current_master());
+  if (failures_ > 0)
+    spdlog::info("controller {} answers{}", link_->current_master(), reached_ ? " again" : "");
+  reached_ = true;
   failures_ = 0;
   if (!cluster_checked_) {
     cluster_checked_ = check_cluster(hello.cluster_id);

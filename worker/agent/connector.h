@@ -83,6 +83,7 @@ class Connector {
   std::string told_fault_;          // at the last join
   std::string refusal_;             // of the last join, when it was one that trying does not help
   int64_t refusal_told_ms_ = 0;
+  bool reached_ = false;  // some controller has answered
   bool reconciled_ = false;
   bool cluster_checked_ = false;
   int failures_ = 0;

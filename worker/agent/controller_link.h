@@ -81,10 +81,10 @@ class ControllerLink {
 
   // Rises with every connection made.
   virtual uint64_t generation() = 0;
-  // Words for this thread's last failure; what each candidate answered in it; and the controller
+  // Words for this thread's last failure; its attempts (libxce/base/trail.h); and the controller
   // talked to.
   virtual std::string last_error() = 0;
-  virtual std::string last_outcomes() = 0;
+  virtual std::string last_trail() = 0;
   virtual std::string current_master() = 0;
 };
 

@@ -121,12 +121,13 @@ class FakeLink : public ControllerLink {
     return c_->generation;
   }
   std::string last_error() override { return "fake"; }
-  std::string last_outcomes() override { return ""; }
+  std::string last_trail() override { return ""; }
   std::string current_master() override { return "fake:1"; }
 
   // The scheduler dispatches: the job is STARTING here, and its worker is told.
   void dispatch(JobId id, uint32_t attempt, std::vector<std::string> args,
-                const std::string& work_dir, bool push = true, bool requeue = false) {
+                const std::string& work_dir, bool push = true, bool requeue = false,
+                const std::function<void(Job*)>& change = nullptr) {
     Job job;
     {
       absl::MutexLock lock(&c_->mutex);
@@ -139,6 +140,7 @@ class FakeLink : public ControllerLink {
       body->args = std::move(args);
       job.spec.body = body;
       job.allocs = {{host_, 1, 0, {}}};
+      if (change) change(&job);
       job.modify_index = ++c_->index;
       c_->jobs[id] = job;
     }

@@ -1,6 +1,7 @@
 // The whole worker but for libxce: leases, a host that can start nothing, orphans.
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -102,6 +103,42 @@ TEST_F(AgentTest, AJobDirectoryThatCannotBeMadeIsTheHostsFault) {
   ASSERT_TRUE(eventually([&] { return told_fault().empty(); }));
   daemon_->link.dispatch(18, 1, {"true"}, data_);
   EXPECT_TRUE(reaches(18, JobState::kCompleted));
+}
+
+// ---- a host that was restarted
+
+// Of its jobs it tells that they are lost; and whoever has their processes' numbers now is left
+// alone, even with the same start time.
+TEST_F(AgentTest, AfterARebootItsJobsAreLostAndNoProcessIsMistaken) {
+  daemon_->link.dispatch(17, 1, until("never"), data_);
+  daemon_->link.dispatch(18, 1, until("never"), data_);
+  ASSERT_TRUE(reaches(17, JobState::kRunning));
+  ASSERT_TRUE(reaches(18, JobState::kRunning));
+  daemon_.reset();
+  for (pid_t pid : shepherds()) kill(pid, SIGKILL);
+  ASSERT_TRUE(eventually([&] { return shepherds().empty(); }));
+  const pid_t stranger = fork();
+  if (stranger == 0) {
+    setsid();
+    for (;;) pause();
+  }
+  StatusStarted started =
+      JobStore(data_, "n1", {}).read_status({17, 1}).started.value_or(StatusStarted());
+  started.pid = started.shepherd_pid = stranger;
+  started.start_ticks = started.shepherd_start_ticks = start_ticks(stranger);
+  std::ofstream(data_ + "/jobs/17.1/status", std::ios::binary | std::ios::trunc)
+      << encode_started({17, 1}, started);
+  unlink((data_ + "/jobs/18.1/status").c_str());  // it was about to start, as far as one can tell
+  boot_id_ = "the next boot";
+  start();
+  for (const JobId id : {JobId{17}, JobId{18}}) {
+    EXPECT_TRUE(reaches(id, JobState::kLost));
+    EXPECT_NE(message(id).find("was restarted while it ran"), std::string::npos) << message(id);
+  }
+  EXPECT_NE(start_ticks(stranger), 0u);
+  EXPECT_EQ(read_small_file(data_ + "/ran"), "x\nx\n") << "neither was started again";
+  kill(stranger, SIGKILL);
+  waitpid(stranger, nullptr, 0);
 }
 
 // ---- orphans

@@ -7,11 +7,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "worker/agent/users.h"
 #include "worker/shepherd/process_tree.h"
 #include "worker/shepherd/shepherd.h"
@@ -82,10 +84,22 @@ ShepherdSpec JobStore::spec_of(const Job& job) const {
   spec.name = job.spec.name;
   spec.user = job.spec.user;
   spec.host = host_;
+  std::vector<std::string> hosts;
   for (const Alloc& alloc : job.allocs) {
-    absl::StrAppend(&spec.node_list, spec.node_list.empty() ? "" : ",", alloc.host);
+    hosts.push_back(alloc.host);
     if (alloc.host == host_) spec.cpus = alloc.cpus;
   }
+  if (const Step* step = job.spec.step.get(); step != nullptr) {  // what is its job's, is its own
+    spec.step_of = step->job;
+    spec.step_attempt = step->attempt;
+    spec.array = step->array_id;
+    spec.array_index = step->array_index;
+    spec.cpus = job.spec.cpus;
+    hosts = step->hosts;
+    spec.step_rank =
+        static_cast<uint32_t>(std::find(hosts.begin(), hosts.end(), host_) - hosts.begin());
+  }
+  spec.node_list = absl::StrJoin(hosts, ",");
   if (job.spec.body != nullptr) {
     spec.has_script = !job.spec.body->script.empty();
     spec.args = job.spec.body->args;
@@ -158,6 +172,12 @@ absl::Status JobStore::create(Key key, const Job& job, uint64_t lease_epoch) {
   const std::string control = path + "/" + kControlFifo;
   if (mkfifo(control.c_str(), 0600) != 0 && errno != EEXIST) return failed(control, errno);
   return write_file(path + "/" + kSpecFile, encode_spec(spec), 0600);
+}
+
+Key JobStore::part_of(Key key) const {
+  ShepherdSpec spec;
+  decode_spec(read_small_file(dir(key) + "/" + kSpecFile), &spec);
+  return Key{spec.step_of, spec.step_attempt};
 }
 
 Status JobStore::read_status(Key key) const {

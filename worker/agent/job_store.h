@@ -33,6 +33,7 @@ class JobStore {
   // made anew. `lease_epoch`: of the host's lease now.
   absl::Status create(Key key, const Job& job, uint64_t lease_epoch);
   Status read_status(Key key) const;
+  Key part_of(Key key) const;    // the job of a step; {0, 0} of others
   bool launched(Key key) const;  // its status file exists
   bool alive(Key key) const;     // its shepherd holds the lock
   // Unavailable: the shepherd does not listen yet, or no more.

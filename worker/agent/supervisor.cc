@@ -48,7 +48,7 @@ Supervisor::Supervisor(Options options, Outbox* outbox)
       store_(options_.data_dir, options_.host, options_.jobs),
       launcher_(options_.shepherd_binary, options_.data_dir),
       health_(options_.data_dir, options_.health),
-      boot_id_(boot_id()),
+      boot_id_(options_.boot_id.empty() ? boot_id() : options_.boot_id),
       lifecycle_(options_.host) {}
 
 Supervisor::~Supervisor() {

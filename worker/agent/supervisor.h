@@ -39,7 +39,8 @@ class Supervisor {
     std::string shepherd_binary;
     JobSettings jobs;
     HostHealth::Options health;
-    int look_ms = 1000;  // between two looks at every job
+    int look_ms = 1000;   // between two looks at every job
+    std::string boot_id;  // of this boot; "": as the kernel says
   };
   struct OutputFiles {
     std::string stdout_file, stderr_file;

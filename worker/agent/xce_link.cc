@@ -59,6 +59,11 @@ Job job_of(const xce_job_t& c) {
   job.spec.time_limit_s = s.time_limit_s;
   job.spec.warn_signal = s.warn_signal;
   job.spec.warn_before_s = s.warn_before_s;
+  if (s.step.job_id != 0) {
+    job.spec.step =
+        std::make_shared<const Step>(Step{s.step.job_id, texts(s.step.hosts, s.step.nhosts),
+                                          s.step.attempt, s.step.array_id, s.step.array_index});
+  }
   auto body = std::make_shared<JobBody>();
   if (s.script != nullptr) body->script.assign(static_cast<const char*>(s.script), s.script_len);
   body->args = texts(s.args, s.nargs);
@@ -115,8 +120,8 @@ absl::StatusOr<std::unique_ptr<XceLink>> XceLink::create(const Options& options)
     return absl::InvalidArgumentError(absl::StrCat("libxce refuses its settings: ", why.message));
   }
   for (int i = 0; i < config.nmasters; ++i) {
-    spdlog::info("controller candidate {} of {}: {}:{}", i + 1, config.nmasters, config.masters[i],
-                 config.master_ports[i]);
+    spdlog::info("{}",
+                 candidate_line(i, config.nmasters, config.masters[i], config.master_ports[i]));
   }
   return link;
 }
@@ -241,10 +246,10 @@ std::string XceLink::last_error() {
   return error.message[0] != 0 ? error.message : xce_strerror(error.status);
 }
 
-std::string XceLink::last_outcomes() {
+std::string XceLink::last_trail() {
   xce_error_t error{};
   xcecli_last_error(&error);
-  return outcomes_by_candidate(error.trail);
+  return error.trail;
 }
 
 std::string XceLink::current_master() {

@@ -39,7 +39,7 @@ class XceLink : public ControllerLink {
   int answer_log(const LogChunk& chunk) override;
   uint64_t generation() override;
   std::string last_error() override;
-  std::string last_outcomes() override;
+  std::string last_trail() override;
   std::string current_master() override;
 
  private:

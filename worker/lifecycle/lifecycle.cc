@@ -2,6 +2,7 @@
 #include "worker/lifecycle/lifecycle.h"
 
 #include <algorithm>
+#include <csignal>
 
 namespace xce::worker {
 namespace {
@@ -90,6 +91,7 @@ void Lifecycle::observe_unknown(const Job& job, int64_t now_ms, Actions* out) {
 
   LocalJob local;
   local.modify_index = job.modify_index;
+  if (job.spec.step != nullptr) local.part_of = Key{job.spec.step->job, job.spec.step->attempt};
   if (job.state != JobState::kStarting) {
     Report report = report_of(key, NotifyKind::kFail, now_ms);
     report.outcome = JobState::kLost;
@@ -100,10 +102,11 @@ void Lifecycle::observe_unknown(const Job& job, int64_t now_ms, Actions* out) {
     end(key, &jobs_.emplace(key, local).first->second, report, out);
     return;
   }
-  if (job.desired == Desired::kKill) {
+  const bool too_late = local.part_of.job != 0 && has_ended(local.part_of);
+  if (job.desired == Desired::kKill || too_late) {
     Report report = report_of(key, NotifyKind::kFail, now_ms);
     report.outcome = JobState::kKilled;
-    report.message = "killed before it started";
+    report.message = too_late ? "its job ended before it started" : "killed before it started";
     end(key, &jobs_.emplace(key, local).first->second, report, out);
     return;
   }
@@ -126,6 +129,23 @@ void Lifecycle::orphan(Key key, LocalJob* local, const std::string& why, Actions
   local->wanted_signal = 0;
   out->push_back(Note{true, words(key) + " is no longer this host's (" + why + "): killing it"});
   align(key, local, out);
+}
+
+// The steps of a job end with it, whether or not a controller is there to say so.
+void Lifecycle::end_steps(Key job, Actions* out) {
+  for (auto& [key, local] : jobs_) {
+    if (!(local.part_of == job) || local.orphan || local.phase == Phase::kEnded) continue;
+    local.orphan = true;
+    local.wanted = Desired::kKill;
+    local.wanted_signal = SIGKILL;
+    out->push_back(Note{false, words(key) + " is killed: its " + words(job) + " has ended"});
+    align(key, &local, out);
+  }
+}
+
+bool Lifecycle::has_ended(Key key) const {
+  const LocalJob* local = find(key);
+  return local != nullptr ? local->phase == Phase::kEnded : newest_seen(key.job) >= key.attempt;
 }
 
 void Lifecycle::align(Key key, LocalJob* local, Actions* out) {
@@ -175,6 +195,7 @@ void Lifecycle::on(const Found& event, int64_t now_ms, Actions* out) {
   local.start_reported = event.start_reported;
   local.stdout_file = event.stdout_file;
   local.stderr_file = event.stderr_file;
+  local.part_of = event.part_of;
   if (event.phase == Phase::kSuspended) local.ordered = local.wanted = Desired::kSuspend;
   LocalJob* added = &jobs_.emplace(event.key, local).first->second;
   if (event.phase == Phase::kRunning || event.phase == Phase::kSuspended) {
@@ -187,6 +208,7 @@ void Lifecycle::on(const Found& event, int64_t now_ms, Actions* out) {
       out->push_back(Send{report});
     }
   }
+  if (event.part_of.job != 0 && has_ended(event.part_of)) end_steps(event.part_of, out);
 }
 
 void Lifecycle::report_start(Key key, LocalJob* local, int64_t time_ms, Actions* out) {
@@ -236,6 +258,7 @@ void Lifecycle::end(Key key, LocalJob* local, Report report, Actions* out) {
   report.stdout_file = local->stdout_file;
   report.stderr_file = local->stderr_file;
   out->push_back(Send{std::move(report)});
+  end_steps(key, out);
 }
 
 void Lifecycle::on(const Exited& event, int64_t, Actions* out) {

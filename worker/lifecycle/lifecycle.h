@@ -60,6 +60,7 @@ struct Found {  // at start: what lies on this host's disk of a job launched bef
   Phase phase = Phase::kLaunching;
   bool start_reported = false, suspend_reported = false;
   std::string stdout_file, stderr_file;
+  Key part_of{};
 };
 struct Started {
   Key key;
@@ -134,6 +135,7 @@ using Action = std::variant<Launch, Send, Order, Remove, Note>;
 
 struct LocalJob {
   Phase phase = Phase::kLaunching;
+  Key part_of{};  // of a step: its job, with which it ends; else job 0
   bool start_reported = false;
   bool orphan = false;             // to be killed whatever the controller says later
   Desired wanted = Desired::kRun;  // by the controller, newest word
@@ -175,6 +177,8 @@ class Lifecycle {
   void observe_known(Key key, LocalJob* local, const Job& job, Actions* out);
   void disown_older(const Job& job, Actions* out);
   void orphan(Key key, LocalJob* local, const std::string& why, Actions* out);
+  void end_steps(Key job, Actions* out);
+  bool has_ended(Key key) const;
   void align(Key key, LocalJob* local,
              Actions* out);  // orders what brings the shepherd to what is wanted
   void align_limit(Key key, LocalJob* local, Actions* out);

@@ -97,6 +97,43 @@ TEST_F(Story, ADispatchSeenTwiceStartsNothing) {
   EXPECT_EQ(tell(Observed{job(JobState::kRunning)}), "");
 }
 
+// A command inside attempt 1 of job 17 (xce run --job).
+Job step(JobState state, JobId id = 18, Desired desired = Desired::kRun) {
+  Job j = job(state, 1, desired);
+  j.id = id;
+  j.spec.step = std::make_shared<const Step>(Step{17, {"n1"}, 1, 0, 0});
+  return j;
+}
+constexpr Key k18{18, 1};
+
+TEST_F(Story, AStepEndsWithItsJobWithoutBeingTold) {
+  run_to_running();
+  EXPECT_EQ(tell(Observed{step(JobState::kStarting)}), "launch 18.1");
+  EXPECT_EQ(tell(Observed{step(JobState::kStarting, 19)}), "launch 19.1");
+  EXPECT_EQ(started(k18), "report start");
+  EXPECT_EQ(exited(), "report finish COMPLETED, kill 9");
+  EXPECT_EQ(started({19, 1}), "report start, kill 9") << "it was just about to start";
+  EXPECT_EQ(tell(Observed{step(JobState::kRunning, 18, Desired::kSuspend)}), "");
+  EXPECT_EQ(exited(JobState::kKilled, k18), "report finish KILLED");
+  // One that comes late is not started any more, also when its job is forgotten.
+  EXPECT_EQ(tell(Observed{step(JobState::kStarting, 20)}), "report fail KILLED");
+  EXPECT_EQ(tell(FinalConfirmed{k17}), "remove");
+  EXPECT_EQ(tell(Observed{step(JobState::kStarting, 21)}), "report fail KILLED");
+}
+
+TEST_F(Story, AStepEndsWithItsJobAlsoWhenThatEndedUnwatched) {
+  Found found{k18, Phase::kRunning, true, false, "/o", "/e", k17};
+  EXPECT_EQ(tell(found), "");
+  EXPECT_EQ(tell(Found{k17, Phase::kRunning, true, false, "/o", "/e", {}}), "");
+  EXPECT_EQ(tell(Vanished{k17, 1, JobState::kLost, "gone"}), "report fail LOST, kill 9");
+  found.key = {19, 1};
+  EXPECT_EQ(tell(found), "kill 9") << "found after its job's end was";
+  // A job of another host is not known here: its controller tells of its end.
+  found.key = {31, 1};
+  found.part_of = {30, 1};
+  EXPECT_EQ(tell(found), "");
+}
+
 TEST_F(Story, NewControllersMayUseOldNumbers) {
   run_to_running();
   exited();

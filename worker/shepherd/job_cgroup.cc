@@ -105,49 +105,65 @@ std::vector<std::string> find_job_cgroups(const std::string& given) {
   return parents;
 }
 
+// Sets the limits of the group `dir`; false: it can keep none of them.
+bool JobCgroup::set_limits(const std::string& dir, const CgroupLimits& limits) {
+  bool serves = false;
+  if (limits.memory_mb != 0) {
+    const std::string bytes = std::to_string(limits.memory_mb * 1024 * 1024);
+    const bool v2 = write_file(dir + "/memory.max", bytes);
+    const bool memory = v2 || write_file(dir + "/memory.limit_in_bytes", bytes);
+    limits_memory_ = limits_memory_ || memory;
+    serves = serves || memory;
+    // No swapping past the limit, where the kernel counts swap; the whole job ends, not a part.
+    write_file(dir + (v2 ? "/memory.swap.max" : "/memory.memsw.limit_in_bytes"), v2 ? "0" : bytes);
+    if (v2) write_file(dir + "/memory.oom.group", "1");
+  }
+  if (limits.max_processes != 0 &&
+      write_file(dir + "/pids.max", std::to_string(limits.max_processes)))
+    serves = limits_processes_ = true;
+  if (limits.cpus != 0) {
+    const std::string period = std::to_string(kPeriodUs),
+                      quota = std::to_string(uint64_t{limits.cpus} * kPeriodUs);
+    std::string quota_and_period = quota;
+    quota_and_period.append(" ").append(period);
+    serves = write_file(dir + "/cpu.max", quota_and_period) ||
+             (write_file(dir + "/cpu.cfs_period_us", period) &&
+              write_file(dir + "/cpu.cfs_quota_us", quota)) ||
+             serves;
+  }
+  // A group that limits nothing still finds and kills the whole job.
+  return serves || access((dir + "/cgroup.kill").c_str(), W_OK) == 0;
+}
+
 JobCgroup::JobCgroup(const std::vector<std::string>& parents, const std::string& name,
-                     const CgroupLimits& limits) {
+                     const std::string& inner, const CgroupLimits& limits) {
+  if (limits.memory_mb == 0 && limits.max_processes == 0 && limits.cpus == 0) return;
   for (const std::string& parent : parents) {
     std::string dir = parent;
     dir.append("/").append(name);
-    if (limits.memory_mb == 0 && limits.max_processes == 0 && limits.cpus == 0) return;
-    if (mkdir(dir.c_str(), 0755) != 0 && errno != EEXIST) continue;
-    bool serves = false;
-    if (limits.memory_mb != 0) {
-      const std::string bytes = std::to_string(limits.memory_mb * 1024 * 1024);
-      const bool v2 = write_file(dir + "/memory.max", bytes);
-      const bool memory = v2 || write_file(dir + "/memory.limit_in_bytes", bytes);
-      limits_memory_ = limits_memory_ || memory;
-      serves = serves || memory;
-      // No swapping past the limit, where the kernel counts swap; the whole job ends, not a part.
-      write_file(dir + (v2 ? "/memory.swap.max" : "/memory.memsw.limit_in_bytes"),
-                 v2 ? "0" : bytes);
-      if (v2) write_file(dir + "/memory.oom.group", "1");
+    // Somebody else's destructor may take the group away while it is still empty.
+    for (int tries = 0; tries < 10; ++tries) {
+      if (mkdir(dir.c_str(), 0755) != 0 && errno != EEXIST) break;
+      if (!set_limits(dir, limits)) {
+        if (rmdir(dir.c_str()) != 0 && errno == ENOENT) continue;
+        break;
+      }
+      std::string own = dir;
+      if (!inner.empty()) {
+        own.append("/").append(inner);
+        if (mkdir(own.c_str(), 0755) != 0 && errno == ENOENT) continue;
+        outer_.push_back(dir);
+      }
+      dirs_.push_back(own);
+      procs_files_.push_back(own + "/cgroup.procs");
+      break;
     }
-    if (limits.max_processes != 0 &&
-        write_file(dir + "/pids.max", std::to_string(limits.max_processes)))
-      serves = limits_processes_ = true;
-    if (limits.cpus != 0) {
-      const std::string period = std::to_string(kPeriodUs),
-                        quota = std::to_string(uint64_t{limits.cpus} * kPeriodUs);
-      std::string quota_and_period = quota;
-      quota_and_period.append(" ").append(period);
-      serves = write_file(dir + "/cpu.max", quota_and_period) ||
-               (write_file(dir + "/cpu.cfs_period_us", period) &&
-                write_file(dir + "/cpu.cfs_quota_us", quota)) ||
-               serves;
-    }
-    if (!serves) {
-      rmdir(dir.c_str());
-      continue;
-    }
-    dirs_.push_back(dir);
-    procs_files_.push_back(dir + "/cgroup.procs");
   }
 }
 
 JobCgroup::~JobCgroup() {
   for (const std::string& dir : dirs_) rmdir(dir.c_str());
+  for (const std::string& dir : outer_) rmdir(dir.c_str());  // not while others are in it
 }
 
 std::vector<pid_t> JobCgroup::members() const {
@@ -161,21 +177,21 @@ std::vector<pid_t> JobCgroup::members() const {
   return pids;
 }
 
-bool JobCgroup::killed_for_memory() const {
-  for (const std::string& dir : dirs_) {
-    if (count_in(dir + "/memory.events", "oom_kill") > 0 ||
-        count_in(dir + "/memory.oom_control", "oom_kill") > 0)
-      return true;
-  }
-  return false;
+void JobCgroup::kill_all() const {
+  for (const std::string& dir : dirs_) write_file(dir + "/cgroup.kill", "1");
 }
 
-bool JobCgroup::refused_a_process() const {
-  for (const std::string& dir : dirs_) {
-    if (count_in(dir + "/pids.events", "max") > 0) return true;
-  }
-  return false;
+bool JobCgroup::counts(const char* file, const char* word) const {
+  const auto counted = [&](const std::string& dir) { return count_in(dir + file, word) > 0; };
+  return std::any_of(dirs_.begin(), dirs_.end(), counted) ||
+         std::any_of(outer_.begin(), outer_.end(), counted);
 }
+
+bool JobCgroup::killed_for_memory() const {
+  return counts("/memory.events", "oom_kill") || counts("/memory.oom_control", "oom_kill");
+}
+
+bool JobCgroup::refused_a_process() const { return counts("/pids.events", "max"); }
 
 uint64_t JobCgroup::peak_memory_kb() const {
   uint64_t bytes = 0;

@@ -25,13 +25,15 @@ struct CgroupLimits {
   uint32_t max_processes = 0;
 };
 
-// One job's groups.
+// One job's groups, or those of a step: groups below its job's, so that the limits are for all of
+// them together.
 class JobCgroup {
  public:
-  // Makes the group `name` below each parent. What cannot be made or limited is left out; the
-  // limits_* say what is enforced.
+  // Makes the group `name` below each parent, and `inner` in it unless that is "". What cannot be
+  // made or limited is left out; the limits_* say what is enforced. The last one of a job to go
+  // takes the job's group away.
   JobCgroup(const std::vector<std::string>& parents, const std::string& name,
-            const CgroupLimits& limits);
+            const std::string& inner, const CgroupLimits& limits);
   ~JobCgroup();
   JobCgroup(const JobCgroup&) = delete;
   JobCgroup& operator=(const JobCgroup&) = delete;
@@ -43,14 +45,22 @@ class JobCgroup {
   const std::vector<std::string>& procs_files() const { return procs_files_; }
   // Every process in the groups, also those that left the job's process tree.
   std::vector<pid_t> members() const;
+  // Kills every process in the groups at once, those of groups below too, where the kernel can
+  // (version 2).
+  void kill_all() const;
   // Whether the kernel killed a process of the job for want of memory, or refused it a new process.
+  // Of a step: one of it, or of its job.
   bool killed_for_memory() const;
   bool refused_a_process() const;
   // The most memory that the whole job had at once, in KiB; 0: not known.
   uint64_t peak_memory_kb() const;
 
  private:
+  bool set_limits(const std::string& dir, const CgroupLimits& limits);
+  bool counts(const char* file, const char* word) const;
+
   std::vector<std::string> dirs_, procs_files_;
+  std::vector<std::string> outer_;  // of a step: the groups that its own are in
   bool limits_memory_ = false, limits_processes_ = false;
 };
 

@@ -32,6 +32,9 @@ std::string encode_spec(const ShepherdSpec& spec) {
   r.add_unsigned("array", spec.array);
   r.add_unsigned("array_index", spec.array_index);
   r.add_unsigned("attempt", spec.attempt);
+  r.add_unsigned("step_of", spec.step_of);
+  r.add_unsigned("step_attempt", spec.step_attempt);
+  r.add_unsigned("step_rank", spec.step_rank);
   r.add("name", spec.name);
   r.add("user", spec.user);
   r.add("host", spec.host);
@@ -70,6 +73,9 @@ bool decode_spec(std::string_view bytes, ShepherdSpec* spec) {
   spec->array = r.unsigned_number("array");
   spec->array_index = static_cast<uint32_t>(r.unsigned_number("array_index"));
   spec->attempt = static_cast<uint32_t>(r.unsigned_number("attempt"));
+  spec->step_of = r.unsigned_number("step_of");
+  spec->step_attempt = static_cast<uint32_t>(r.unsigned_number("step_attempt"));
+  spec->step_rank = static_cast<uint32_t>(r.unsigned_number("step_rank"));
   spec->name = r.text("name");
   spec->user = r.text("user");
   spec->host = r.text("host");

@@ -35,6 +35,9 @@ struct ShepherdSpec {
   uint64_t array = 0;  // id of the array's first task; 0: no array
   uint32_t array_index = 0;
   uint32_t attempt = 0;
+  uint64_t step_of = 0;  // of a step: the job that it is a part of; `array` above is that job's
+  uint32_t step_attempt = 0;  // of that job
+  uint32_t step_rank = 0;     // the host's place among that job's
   std::string name, user, host, node_list;
   bool has_script = false;
   std::vector<std::string> args;  // of the script, or the command and its arguments

@@ -165,8 +165,12 @@ int Shepherd::run() {
     return fail("the worker's file " + job_dir_ + "/" + kSpecFile + " cannot be read", 1);
   prctl(PR_SET_NAME, ("xce-job-" + std::to_string(spec_.job)).c_str());
   open_control();
+  // A step is limited together with its job.
+  const bool step = spec_.step_of != 0;
   cgroup_ = std::make_unique<JobCgroup>(
-      spec_.cgroups, "job." + dir_name_,
+      spec_.cgroups,
+      "job." + (step ? worker::dir_name(spec_.step_of, spec_.step_attempt) : dir_name_),
+      step ? "step." + dir_name_ : "",
       CgroupLimits{spec_.memory_mb, spec_.limit_cpus ? spec_.cpus : 0, spec_.max_processes});
   if (lease_ran_out()) {
     StatusExit exit;
@@ -367,6 +371,7 @@ void Shepherd::terminate() {
 void Shepherd::start_sweep() {
   terminating_ = true;
   kill_at_ = kNever;
+  cgroup_->kill_all();
   signal_tree(SIGKILL);
   if (sweep_at_ == kNever) {
     sweep_at_ = now_ms() + kSweepMs;
@@ -406,7 +411,8 @@ void Shepherd::decide(StatusExit* exit) const {
   } else if (timed_out_) {
     exit->outcome = "TIMEOUT";
     exit->message = "ended at its time limit of " + std::to_string(spec_.time_limit_s) + " s";
-  } else if (over_memory_ || (cgroup_->killed_for_memory() && !killed_)) {
+  } else if (over_memory_ || (!killed_ && cgroup_->killed_for_memory() &&
+                              (spec_.step_of == 0 || exit->exit_signal == SIGKILL))) {
     exit->outcome = "FAILED";
     exit->message = "used more than its " + std::to_string(spec_.memory_mb) +
                     " MiB of memory; submit with more (--memory)";

@@ -90,8 +90,9 @@ std::string exec_error(const ShepherdSpec& spec, const std::string& program, int
 // Whether an environment entry is one that the shepherd sets.
 bool is_ours(const std::string& entry) {
   const std::string name = entry.substr(0, entry.find('='));
-  for (const char* own : {"XCE_JOB_ID", "XCE_ARRAY_ID", "XCE_ARRAY_INDEX", "XCE_JOB_NAME",
-                          "XCE_HOST", "XCE_CPUS", "XCE_NODELIST", "XCE_ATTEMPT", kMarkVariable}) {
+  for (const char* own :
+       {"XCE_JOB_ID", "XCE_ARRAY_ID", "XCE_ARRAY_INDEX", "XCE_JOB_NAME", "XCE_HOST", "XCE_CPUS",
+        "XCE_NODELIST", "XCE_ATTEMPT", "XCE_STEP_ID", "XCE_HOST_INDEX", kMarkVariable}) {
     if (name == own) return true;
   }
   return false;
@@ -232,7 +233,12 @@ std::vector<std::string> job_environment(const ShepherdSpec& spec, const std::st
     env.push_back(entry);
   }
   if (!path) env.push_back(std::string("PATH=") + kDefaultPath);
-  env.push_back("XCE_JOB_ID=" + std::to_string(spec.job));
+  const bool step = spec.step_of != 0;
+  env.push_back("XCE_JOB_ID=" + std::to_string(step ? spec.step_of : spec.job));
+  if (step) {
+    env.push_back("XCE_STEP_ID=" + std::to_string(spec.job));
+    env.push_back("XCE_HOST_INDEX=" + std::to_string(spec.step_rank));
+  }
   if (spec.array != 0) {
     env.push_back("XCE_ARRAY_ID=" + std::to_string(spec.array));
     env.push_back("XCE_ARRAY_INDEX=" + std::to_string(spec.array_index));
@@ -241,7 +247,7 @@ std::vector<std::string> job_environment(const ShepherdSpec& spec, const std::st
   env.push_back("XCE_HOST=" + spec.host);
   env.push_back("XCE_CPUS=" + std::to_string(spec.cpus));
   env.push_back("XCE_NODELIST=" + spec.node_list);
-  env.push_back("XCE_ATTEMPT=" + std::to_string(spec.attempt));
+  env.push_back("XCE_ATTEMPT=" + std::to_string(step ? spec.step_attempt : spec.attempt));
   env.push_back(std::string(kMarkVariable) + "=" + job_dir);
   return env;
 }
