@@ -81,22 +81,24 @@ func TestQueuesAreMadeChangedAndRemoved(t *testing.T) {
 	w := s.do("POST", "/api/v1/queues", `{"name": "night", "priority": 5, "max_running": 10}`)
 	require.Equal(t, 201, w.Code, w.Body.String())
 	require.Equal(t, "/api/v1/queues/night", w.Header().Get("Location"))
-	require.Contains(t, s.fake.controls[0], `["queue",0,{"name":"night"`)
+	require.Contains(t, s.fake.controls[0], `["queue",0,0,{"name":"night"`)
 	require.Equal(t, 200, s.do("PATCH", "/api/v1/queues/q", `{"priority": 9}`).Code)
-	require.Contains(t, s.fake.controls[1], `["queue",1,{"name":"q"`)
-	require.Contains(t, s.fake.controls[1], `"priority":9,"default_time_s":null,"max_time_s":60`, "what is not given stays")
+	require.Contains(t, s.fake.controls[1], `["queue",1,1,{"name":"q"`, "what is not given stays")
+	require.Equal(t, 200, s.do("PATCH", "/api/v1/queues/q", `{"max_time_s": 0, "allowed_users": ["ann"], "allowed_groups": [], "preemptible": false}`).Code)
+	require.Contains(t, s.fake.controls[2], `["queue",1,1220,{"name":"q"`)
+	require.Contains(t, s.fake.controls[2], `"allowed_users":["ann"],"allowed_groups":[]`)
 	for _, action := range []string{"open", "close", "start", "stop"} {
 		require.Equal(t, 200, s.do("POST", "/api/v1/queues/q/"+action, "").Code)
 	}
 	require.Equal(t, 200, s.do("DELETE", "/api/v1/queues/q", "").Code)
-	require.Len(t, s.fake.controls, 7)
+	require.Len(t, s.fake.controls, 8)
 	require.Equal(t, 200, s.do("GET", "/api/v1/queues/q", "").Code)
 	s.problem(s.do("GET", "/api/v1/queues/none", ""), 404)
-	s.problem(s.do("PATCH", "/api/v1/queues/none", `{"priority": 1}`), 404)
+	s.problem(s.do("PATCH", "/api/v1/queues/q", `{"allowed_users": [""]}`), 400)
 	s.problem(s.do("PATCH", "/api/v1/queues/q", `{}`), 400)
 	s.problem(s.do("PATCH", "/api/v1/queues/default", `{"default": false}`), 400)
 	s.problem(s.do("POST", "/api/v1/queues", `{"priority": 1}`), 400)
-	require.Len(t, s.fake.controls, 7)
+	require.Len(t, s.fake.controls, 8)
 }
 
 func TestControllersAreChanged(t *testing.T) {

@@ -26,7 +26,7 @@ type Backend interface {
 	ListHosts(ctx context.Context) ([]model.Host, error)
 	ControlHost(ctx context.Context, action model.HostAction, host, reason string) error
 	ListQueues(ctx context.Context) ([]model.Queue, error)
-	ControlQueue(ctx context.Context, action model.QueueAction, queue model.Queue) error
+	ControlQueue(ctx context.Context, action model.QueueAction, queue model.Queue, mask uint32) error
 	ListUsers(ctx context.Context) ([]model.UserUse, error)
 	ClusterStatus(ctx context.Context) (model.Cluster, error)
 	ControlMember(ctx context.Context, action model.MemberAction, id uint64, host string, port uint16) error

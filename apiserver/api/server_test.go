@@ -127,8 +127,8 @@ func (f *fake) ListQueues(context.Context) ([]model.Queue, error) {
 	}
 	return []model.Queue{{Name: "default", Default: true}}, f.err
 }
-func (f *fake) ControlQueue(_ context.Context, action model.QueueAction, queue model.Queue) error {
-	text, _ := json.Marshal([]any{"queue", action, queue})
+func (f *fake) ControlQueue(_ context.Context, action model.QueueAction, queue model.Queue, mask uint32) error {
+	text, _ := json.Marshal([]any{"queue", action, mask, queue})
 	f.controls = append(f.controls, string(text))
 	return f.err
 }

@@ -183,17 +183,25 @@ func (c *Client) taskIDs(ctx context.Context, array uint64) ([]uint64, error) {
 	return ids, nil
 }
 
-// ControlQueue does an action to a queue; Create and Update take its settings from queue, the others only its name.
-func (c *Client) ControlQueue(ctx context.Context, action model.QueueAction, queue model.Queue) error {
+// ControlQueue does an action to a queue; Create takes its settings from queue, Update those of the fields in mask, the others only its name.
+func (c *Client) ControlQueue(ctx context.Context, action model.QueueAction, queue model.Queue, mask uint32) error {
 	_, err := call(ctx, c.caller, true, func(deadline time.Duration) (struct{}, error) {
 		var a arena
 		defer a.free()
 		q := C.xce_queue_t{
 			name: a.text(queue.Name), priority: C.int32_t(queue.Priority), default_time_s: orZero(queue.DefaultTimeS), max_time_s: orZero(queue.MaxTimeS),
 			max_running: orZero(queue.MaxRunning), max_running_per_user: orZero(queue.MaxRunningPerUser), open: C.bool(queue.Open),
-			active: C.bool(queue.Active), is_default: C.bool(queue.Default),
+			active: C.bool(queue.Active), is_default: C.bool(queue.Default), max_pending_per_user: orZero(queue.MaxPendingPerUser),
+			max_cpus_per_user: orZero(queue.MaxCPUsPerUser), preemptible: C.bool(queue.Preemptible),
 		}
-		return struct{}{}, c.write(ctx, deadline, func() C.int { return C.xcecli_queuectrl(c.ctx, C.xce_queue_action_t(action), &q) })
+		q.allowed_users, q.nallowed_users = a.texts(queue.AllowedUsers)
+		q.allowed_groups, q.nallowed_groups = a.texts(queue.AllowedGroups)
+		return struct{}{}, c.write(ctx, deadline, func() C.int {
+			if action == model.QueueUpdate {
+				return C.xcecli_queuemodify(c.ctx, &q, C.uint32_t(mask))
+			}
+			return C.xcecli_queuectrl(c.ctx, C.xce_queue_action_t(action), &q)
+		})
 	})
 	return err
 }

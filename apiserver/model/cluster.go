@@ -56,6 +56,21 @@ const (
 	QueueStop
 )
 
+// Fields of a queue, as xce_queue_field_t.
+const (
+	QueuePriority          = 1
+	QueueDefaultTime       = 2
+	QueueMaxTime           = 4
+	QueueMaxRunning        = 8
+	QueueMaxRunningPerUser = 16
+	QueueDefault           = 32
+	QueueAllowedUsers      = 64
+	QueueAllowedGroups     = 128
+	QueueMaxPendingPerUser = 256
+	QueueMaxCPUsPerUser    = 512
+	QueuePreemptible       = 1024
+)
+
 // HostAction in the order of xce_host_action_t.
 type HostAction int
 

@@ -77,6 +77,7 @@ function took(job) {
   return span((job.end_time ? Date.parse(job.end_time) : Date.now()) - Date.parse(job.start_time));
 }
 function where(job) {
+  if (job.state === "PENDING" && job.estimated_start_time) return (job.reason ? job.reason + "; " : "") + "may start in " + span(Math.max(0, Date.parse(job.estimated_start_time) - Date.now()));
   if (job.reason) return job.hosts.length && !job.end_time ? job.hosts.join(", ") + " – " + job.reason : job.reason;
   if (job.state === "PENDING") return "the scheduler has not looked at it yet";
   if (job.exit_code) return "exit code " + job.exit_code + (job.hosts.length ? " on " + job.hosts.join(", ") : "");
@@ -247,7 +248,7 @@ async function refreshJob() {
     if (state.openJob !== id) return;
     byId("job-title").textContent = `Job ${jobName(job)}  ${job.name}`;
     byId("job-timeline").replaceChildren(...timeline(job));
-    const facts = [["State", job.state.toLowerCase()], [job.state === "PENDING" || job.state === "HELD" ? "Why it waits" : "Why", job.reason || (job.state === "PENDING" ? where(job) : "")],
+    const facts = [["State", job.state.toLowerCase()], [job.state === "PENDING" || job.state === "HELD" ? "Why it waits" : "Why", job.state === "PENDING" ? where(job) : job.reason],
       ["User", job.user], ["Queue", job.queue], ["Hosts", job.hosts.join(", ")],
       ["Asks for", `${job.nodes} host(s), ${job.cpus} CPU(s)${job.memory_mb ? ", " + memory(job.memory_mb) : ""} each`], ["Priority", job.priority],
       ["Exit code", job.exit_code], ["Attempt", job.attempt], ["Command", job.script ? "a script " + job.args.join(" ") : job.args.join(" ")], ["Folder", job.work_dir],

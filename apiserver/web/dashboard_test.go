@@ -12,7 +12,7 @@ import (
 
 // What a cluster answers. Names hold markup: it must stay text.
 const answers = `
-const job = (id, more) => Object.assign({ id, array_id: null, name: "<b>n" + id, user: "ann", queue: "q", state: "PENDING", reason: "waits for 2 CPUs", hosts: [],
+const job = (id, more) => Object.assign({ id, array_id: null, name: "<b>n" + id, user: "ann", queue: "q", state: "PENDING", reason: "waits for 2 CPUs", hosts: [], estimated_start_time: id === 7 ? "2026-01-01T01:10:00.000Z" : null,
   priority: 3, submit_time: "2026-01-01T00:00:00.000Z", eligible_time: "2026-01-01T00:00:00.000Z", start_time: null, end_time: null, exit_code: null, nodes: 1, cpus: 2,
   memory_mb: 0, args: ["x"], script: "", attempt: 1, usage: {} }, more);
 const running = { state: "RUNNING", hosts: ["h1"], reason: "", start_time: "2026-01-01T00:00:05.000Z" };
@@ -80,7 +80,7 @@ func TestTheDashboardShowsTheCluster(t *testing.T) {
 	require.Contains(t, d.text("asked.map((a) => a[0]).join(' ')"), "/api/v1/jobs?order=asc&limit=50&state=PENDING&sort=name", "filter, sort and order are the address's")
 	require.Equal(t, "2", d.text(`byId("jobs").tBodies[0].rows.length`))
 	require.Contains(t, d.shown("jobs"), "<b>n7", "as text")
-	require.Contains(t, d.shown("jobs"), "waits for 2 CPUs")
+	require.Contains(t, d.shown("jobs"), "waits for 2 CPUs; may start in 10 min")
 	require.Contains(t, d.shown("hosts"), "2 of 4")
 	require.Contains(t, d.shown("queues"), "no, stopped")
 	require.Contains(t, d.shown("controllers"), "leads")
