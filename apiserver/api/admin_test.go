@@ -116,6 +116,25 @@ func TestControllersAreChanged(t *testing.T) {
 	require.Contains(t, s.do("GET", "/api/v1/users", "").Body.String(), `"name":"ann"`)
 }
 
+func TestChangesOfControllersHaveKeysToo(t *testing.T) {
+	s := newServer(t)
+	key := []string{"Idempotency-Key", "k"}
+	for range 2 {
+		require.Equal(t, 200, s.do("POST", "/api/v1/cluster/transfer", "", key...).Code)
+	}
+	require.Len(t, s.fake.controls, 1, "the second one gets the first answer")
+	for _, request := range [][3]string{{"POST", "/api/v1/cluster/transfer?to=2", ""}, {"DELETE", "/api/v1/cluster/members/2", ""},
+		{"POST", "/api/v1/cluster/members", `{"id": 4, "host": "d", "port": 9990}`}, {"POST", "/api/v1/cluster/members/2/replace", ""}} {
+		require.Contains(t, s.problem(s.do(request[0], request[1], request[2], key...), 422).Detail, "another request", request)
+		s.problem(s.do(request[0], request[1], request[2], "Idempotency-Key", "a b"), 400)
+	}
+	require.Len(t, s.fake.controls, 1)
+	s.fake.err = model.NotReady("words", 0)
+	s.problem(s.do("DELETE", "/api/v1/cluster/members/2", "", "Idempotency-Key", "k-2"), 503)
+	s.fake.err = nil
+	require.Equal(t, 200, s.do("DELETE", "/api/v1/cluster/members/2", "", "Idempotency-Key", "k-2").Code, "what failed may be tried again")
+}
+
 func TestWritesCarryTheirKey(t *testing.T) {
 	s := newServer(t)
 	require.Equal(t, 202, s.do("POST", "/api/v1/jobs/1/requeue", "", "Idempotency-Key", "k-1").Code)

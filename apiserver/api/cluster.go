@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
 
@@ -30,6 +31,7 @@ type usersOutput struct {
 }
 
 type transferInput struct {
+	Once
 	To uint64 `query:"to" doc:"id of the controller that takes over; 0: the one that suits best"`
 }
 
@@ -39,13 +41,18 @@ type memberBody struct {
 	Port uint16 `json:"port" minimum:"1"`
 }
 
-type addMemberInput struct{ Body memberBody }
+type addMemberInput struct {
+	Once
+	Body memberBody
+}
 
 type memberInput struct {
+	Once
 	ID uint64 `path:"id" minimum:"1"`
 }
 
 type replaceMemberInput struct {
+	Once
 	ID   uint64 `path:"id" minimum:"1"`
 	Host string `query:"host" maxLength:"255" doc:"another address of it"`
 	Port uint16 `query:"port"`
@@ -98,8 +105,12 @@ func (s *Server) registerCluster(api huma.API) {
 }
 
 func (s *Server) transfer(ctx context.Context, in *transferInput) (*transferOutput, error) {
+	return once(ctx, &s.remembered, &in.Once, fmt.Sprint("transfer ", in.To), func() (*transferOutput, error) { return s.transferOnce(ctx, in) })
+}
+
+func (s *Server) transferOnce(ctx context.Context, in *transferInput) (*transferOutput, error) {
 	if err := s.backend.ControlMember(ctx, model.MemberTransfer, in.To, "", 0); err != nil {
-		return nil, problemOf(ctx, err, in.To != 0) // without a name a second one would hand it on
+		return nil, problemOf(ctx, err, in.To != 0 || in.IdempotencyKey != "") // else a second one would hand it on
 	}
 	out := &transferOutput{}
 	if status, err := s.backend.ClusterStatus(ctx); err == nil {
@@ -112,28 +123,30 @@ const memberWords = " The answer comes when that is done; 429: it goes on by its
 
 // registerMembers has changes of the controllers: see docs/operating.md for what to do before and after.
 func (s *Server) registerMembers(api huma.API, op func(id, method, path, summary string, need access) huma.Operation) {
-	control := func(ctx context.Context, action model.MemberAction, word string, id uint64, host string, port uint16) (*acceptedOutput, error) {
+	control := func(ctx context.Context, key *Once, action model.MemberAction, word string, id uint64, host string, port uint16) (*acceptedOutput, error) {
 		if strings.ContainsRune(host, 0) || (host == "") != (port == 0) {
 			return nil, problemOf(ctx, model.Invalid("give both host and port, or none"), true)
 		}
-		if err := s.backend.ControlMember(ctx, action, id, host, port); err != nil {
-			return nil, problemOf(ctx, err, true)
-		}
-		return &acceptedOutput{accepted{id, word}}, nil
+		return once(ctx, &s.remembered, key, fmt.Sprint(word, " ", id, " ", host, " ", port), func() (*acceptedOutput, error) {
+			if err := s.backend.ControlMember(ctx, action, id, host, port); err != nil {
+				return nil, problemOf(ctx, err, true)
+			}
+			return &acceptedOutput{accepted{id, word}}, nil
+		})
 	}
 	add := op("add-controller", http.MethodPost, "/api/v1/cluster/members", "Take a controller in that was started with --join", administers)
 	add.Description = "It is in when it has caught up and votes." + memberWords
 	huma.Register(api, add, func(ctx context.Context, in *addMemberInput) (*acceptedOutput, error) {
-		return control(ctx, model.MemberAdd, "add", in.Body.ID, in.Body.Host, in.Body.Port)
+		return control(ctx, &in.Once, model.MemberAdd, "add", in.Body.ID, in.Body.Host, in.Body.Port)
 	})
 	remove := op("remove-controller", http.MethodDelete, "/api/v1/cluster/members/{id}", "Take a controller out", administers)
 	remove.Description = "A primary hands over first." + memberWords
 	huma.Register(api, remove, func(ctx context.Context, in *memberInput) (*acceptedOutput, error) {
-		return control(ctx, model.MemberRemove, "remove", in.ID, "", 0)
+		return control(ctx, &in.Once, model.MemberRemove, "remove", in.ID, "", 0)
 	})
 	replace := op("replace-controller", http.MethodPost, "/api/v1/cluster/members/{id}/replace", "Take a controller back whose disk was lost", administers)
 	replace.Description = "It was started with an empty data directory." + memberWords
 	huma.Register(api, replace, func(ctx context.Context, in *replaceMemberInput) (*acceptedOutput, error) {
-		return control(ctx, model.MemberReplace, "replace", in.ID, in.Host, in.Port)
+		return control(ctx, &in.Once, model.MemberReplace, "replace", in.ID, in.Host, in.Port)
 	})
 }

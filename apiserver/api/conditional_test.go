@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"testing"
 	"time"
 
@@ -193,8 +194,24 @@ func TestAPageTokenOutlivesItsServer(t *testing.T) {
 	other.problem(other.do("GET", "/api/v1/jobs?sort=name&order=desc&page_token="+list.Next, ""), 400)
 }
 
-func TestTooManyToSortIsSaid(t *testing.T) {
+func TestAnyNumberIsSorted(t *testing.T) {
+	const n = 30000
 	s := newServer(t)
-	s.fake.jobs = make([]model.JobDetail, maxScanned+1)
+	var expected []uint64
+	for id := uint64(1); id <= n; id++ {
+		s.fake.jobs = append(s.fake.jobs, model.JobDetail{Job: model.Job{ID: id, Priority: int32(id * 7919 % 1009)}})
+		expected = append(expected, id)
+	}
+	slices.SortStableFunc(expected, func(a, b uint64) int { return int(a*7919%1009) - int(b*7919%1009) })
+	require.Equal(t, expected, s.walk("/api/v1/jobs?sort=priority&limit=1000"))
+	slices.Reverse(expected)
+	require.Equal(t, expected, s.walk("/api/v1/jobs?sort=priority&order=desc&limit=999"))
+}
+
+func TestSortingThatTakesTooLongIsRefusedWithWhatToDo(t *testing.T) {
+	s := newServer(t)
+	s.fake.jobs = make([]model.JobDetail, 5)
+	s.fake.next = 7 // there is always another page
+	s.scanWithin = 0
 	require.Contains(t, s.problem(s.do("GET", "/api/v1/jobs?sort=name", ""), 400).Detail, "filter by")
 }

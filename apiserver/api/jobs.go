@@ -28,7 +28,7 @@ type listJobsInput struct {
 	ArrayID   uint64   `query:"array_id" doc:"only tasks of this array"`
 	Since     string   `query:"ended_since" maxLength:"40" doc:"only jobs that ended at this time or later: RFC 3339, or how long ago, such as 24h" example:"24h"`
 	Until     string   `query:"ended_until" maxLength:"40" doc:"only jobs that ended before this time"`
-	Sort      string   `query:"sort" enum:"id,submit_time,start_time,end_time,name,user,queue,state,priority,cpus" default:"id" doc:"by any but id at most 20000 jobs may match; absent times come last"`
+	Sort      string   `query:"sort" enum:"id,submit_time,start_time,end_time,name,user,queue,state,priority,cpus" default:"id" doc:"by any but id every job that matches is looked at; absent times come last"`
 	Order     string   `query:"order" enum:"asc,desc" default:"asc"`
 	Limit     uint32   `query:"limit" minimum:"1" maximum:"1000" default:"100"`
 	PageToken string   `query:"page_token" maxLength:"4096" doc:"next_page_token of the page before, of the same filter, sort and order; good for ever, over failovers"`
@@ -119,7 +119,10 @@ func (s *Server) registerJobs(api huma.API) {
 		func(ctx context.Context, in *changeInput) (*acceptedOutput, error) { return s.modify(ctx, in, false) })
 	huma.Register(api, op("control-job", http.MethodPost, "/api/v1/jobs/{id}/{action}", "Kill, suspend, resume, hold, release or requeue a job",
 		changes, http.StatusAccepted), s.controlJob)
-	huma.Register(api, op("get-job-output", http.MethodGet, "/api/v1/jobs/{id}/output", "What a job has written", looks, http.StatusOK), s.jobOutput)
+	output := op("get-job-output", http.MethodGet, "/api/v1/jobs/{id}/output", "What a job has written", looks, http.StatusOK)
+	output.Responses["200"] = &huma.Response{Description: "bytes from offset on, as they are", Content: map[string]*huma.MediaType{
+		"text/plain": {Schema: &huma.Schema{Type: huma.TypeString}}}}
+	huma.Register(api, output, s.jobOutput)
 }
 
 func (in *listJobsInput) filter() (model.JobFilter, error) {

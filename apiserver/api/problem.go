@@ -120,7 +120,7 @@ func problemOf(ctx context.Context, err error, repeatable bool) *Problem {
 	}
 	if e.KeyReused {
 		as.status = http.StatusUnprocessableEntity
-		e = &model.Error{Code: e.Code, Message: "this Idempotency-Key was used for another request; use a new key for a new request"}
+		e = &model.Error{Code: e.Code, Message: reusedKey}
 	}
 	p = newProblem(as.status, e.Code, e.Message, requestID(ctx))
 	p.JobID = e.JobID
@@ -160,10 +160,25 @@ func problemOfHuma(ctx huma.Context, status int, message string, errs ...error) 
 			words = append(words, err.Error())
 		}
 	}
+	if status == http.StatusUnsupportedMediaType || status == http.StatusRequestEntityTooLarge {
+		words = nil
+	}
+	if text, known := whatToDo[status]; known {
+		p.Detail = text
+	} else if message == "request body is required" {
+		p.Detail += ": send a JSON object, with Content-Type: application/json"
+	}
 	if len(words) > 0 {
 		p.Detail += ": " + strings.Join(words[:min(len(words), 5)], "; ")
 	}
 	return p
+}
+
+// whatToDo replaces words of huma that say only what is wrong.
+var whatToDo = map[int]string{
+	http.StatusUnsupportedMediaType:  "the body must be JSON: send it with Content-Type: application/json",
+	http.StatusRequestEntityTooLarge: "the body is larger than this operation takes: send a shorter one (a script is at most 1 MiB; put data into files)",
+	http.StatusRequestTimeout:        "the body did not arrive in time: send the request again",
 }
 
 func codeOfStatus(status int) string {
@@ -203,7 +218,11 @@ func notFound(mux *http.ServeMux, w http.ResponseWriter, r *http.Request) {
 	}
 	id := requestID(r.Context())
 	if len(allowed) > 0 {
-		w.Header().Set("Allow", strings.Join(allowed, ", "))
+		w.Header().Set("Allow", strings.Replace(strings.Join(append(allowed, http.MethodOptions), ", "), "GET", "GET, HEAD", 1))
+		if r.Method == http.MethodOptions {
+			w.WriteHeader(http.StatusNoContent)
+			return
+		}
 		newProblem(http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED", "here only "+strings.Join(allowed, " and ")+" can be done", id).write(w)
 		return
 	}

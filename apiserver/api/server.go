@@ -54,19 +54,21 @@ type Options struct {
 
 // Server makes the HTTP handler.
 type Server struct {
-	backend  Backend
-	hub      *events.Hub
-	log      *zap.Logger
-	version  string
-	options  Options
-	limiter  *limiter
-	metrics  *metrics
-	places   chan struct{} // one a request
-	waiters  chan struct{} // one a stream of events, or a request that waits for a change
-	scans    chan struct{}
-	ended    chan struct{} // closed when the server goes down: streams end
-	keepout  time.Duration // between comments that keep an idle stream open
-	document *huma.OpenAPI // of the interface, after Handler
+	backend    Backend
+	hub        *events.Hub
+	log        *zap.Logger
+	version    string
+	options    Options
+	limiter    *limiter
+	metrics    *metrics
+	places     chan struct{} // one a request
+	waiters    chan struct{} // one a stream of events, or a request that waits for a change
+	scans      chan struct{}
+	scanWithin time.Duration
+	ended      chan struct{} // closed when the server goes down: streams end
+	keepout    time.Duration // between comments that keep an idle stream open
+	remembered remembered
+	document   *huma.OpenAPI // of the interface, after Handler
 }
 
 // New makes a server of backend, whose pushes arrive in hub.
@@ -84,7 +86,7 @@ func New(backend Backend, hub *events.Hub, log *zap.Logger, version string, opti
 		options.AnswerWithin = 90 * time.Second
 	}
 	s := &Server{backend: backend, hub: hub, log: log, version: version, options: options, limiter: newLimiter(options.Rate, options.Burst),
-		places: make(chan struct{}, options.Concurrent), waiters: make(chan struct{}, options.Waiting), scans: make(chan struct{}, maxScans),
+		places: make(chan struct{}, options.Concurrent), waiters: make(chan struct{}, options.Waiting), scans: make(chan struct{}, maxScans), scanWithin: scanWithin,
 		ended: make(chan struct{}), keepout: 15 * time.Second}
 	s.metrics = newMetrics(s)
 	return s
@@ -143,10 +145,24 @@ func (s *Server) Handler(page http.Handler) http.Handler {
 	s.registerQueues(api)
 	s.registerCluster(api)
 	s.registerRaw(api, mux)
+	if s.options.Verifier == nil {
+		withoutTokens(s.document)
+	}
 	mux.Handle("GET /{$}", page)
 	mux.Handle("GET /assets/", page)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { notFound(mux, w, r) })
 	return s.middleware(mux)
+}
+
+// withoutTokens makes the description true of a server that asks for none.
+func withoutTokens(document *huma.OpenAPI) {
+	for _, item := range document.Paths {
+		for _, op := range []*huma.Operation{item.Get, item.Post, item.Patch, item.Delete} {
+			if op != nil {
+				op.Security = nil
+			}
+		}
+	}
 }
 
 func plainResponse(description, mediaType string, schema *huma.Schema) map[string]*huma.Response {

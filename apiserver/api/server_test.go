@@ -265,8 +265,12 @@ func TestPathsAndMethodsThatAreNot(t *testing.T) {
 	s.problem(s.do("GET", "/nothing", ""), 404)
 	w := s.do("PUT", "/api/v1/jobs", "")
 	require.Equal(t, "METHOD_NOT_ALLOWED", s.problem(w, 405).Code)
-	require.Equal(t, "GET, POST", w.Header().Get("Allow"))
-	require.Equal(t, "GET, PATCH, DELETE", s.do("PUT", "/api/v1/jobs/1", "").Header().Get("Allow"))
+	require.Equal(t, "GET, HEAD, POST, OPTIONS", w.Header().Get("Allow"))
+	require.Equal(t, "GET, HEAD, PATCH, DELETE, OPTIONS", s.do("PUT", "/api/v1/jobs/1", "").Header().Get("Allow"))
+	w = s.do("OPTIONS", "/api/v1/jobs/1", "")
+	require.Equal(t, 204, w.Code)
+	require.Equal(t, "GET, HEAD, PATCH, DELETE, OPTIONS", w.Header().Get("Allow"))
+	s.problem(s.do("OPTIONS", "/nothing", ""), 404)
 	require.Equal(t, "page", s.do("GET", "/", "").Body.String())
 }
 

@@ -7,12 +7,14 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 
 	"xce.example/apiserver/model"
 )
 
-// A listing by another key than the id looks at every job that matches: at most this many, so that nobody keeps the controllers busy.
-const maxScanned = 20000
+// A listing by another key than the id looks at every job that matches, page by page, and keeps no more than the page to be: any number may
+// match. So long it may take, so that nobody keeps the controllers busy.
+const scanWithin = 20 * time.Second
 
 // place is where a page of a sorted listing ended: its last job's key. It names no state of a server, so it holds over failovers.
 type place struct {
@@ -82,33 +84,68 @@ func compare(a, b place, descending bool) int {
 	return order
 }
 
-// scan gives every job that matches, or refuses when there are too many.
-func (s *Server) scan(ctx context.Context, filter model.JobFilter) (jobs []model.Job, revision uint64, err error) {
+// best keeps the jobs that come first, `room` of them.
+type best struct {
+	room       int
+	descending bool
+	rows       []row // the first `room` are the best so far, in order, once it has been full
+	full       bool
+}
+
+type row struct {
+	key place
+	job model.Job
+}
+
+func (b *best) add(key place, job *model.Job) {
+	if b.full && compare(key, b.rows[b.room-1].key, b.descending) >= 0 {
+		return
+	}
+	if b.rows = append(b.rows, row{key, *job}); len(b.rows) >= 2*b.room {
+		b.prune()
+	}
+}
+
+func (b *best) prune() {
+	slices.SortFunc(b.rows, func(x, y row) int { return compare(x.key, y.key, b.descending) })
+	if b.full = len(b.rows) >= b.room; b.full {
+		b.rows = b.rows[:b.room]
+	}
+}
+
+// scan calls each for every job that matches.
+func (s *Server) scan(ctx context.Context, filter model.JobFilter, each func(job *model.Job)) (total, revision uint64, err error) {
 	select {
 	case s.scans <- struct{}{}:
 		defer func() { <-s.scans }()
 	case <-ctx.Done():
-		return nil, 0, model.NotReady("the request was given up", 0)
+		return 0, 0, model.NotReady("the request was given up", 0)
 	}
+	began := time.Now()
 	filter.Limit, filter.AfterID, filter.Descending = 0, 0, false
 	for {
 		page, err := s.backend.ListJobs(ctx, filter)
 		if err != nil {
-			return nil, 0, err
+			return 0, 0, err
 		}
 		if revision == 0 {
 			revision = page.Revision // what changed after the first page must count as changed
 		}
-		if jobs = append(jobs, page.Jobs...); len(jobs) > maxScanned {
-			return nil, 0, model.Invalid("more than %d jobs match: sort by id, or filter by state, user or queue", maxScanned)
+		for i := range page.Jobs {
+			each(&page.Jobs[i])
 		}
+		total += uint64(len(page.Jobs))
 		if filter.AfterID = page.NextAfterID; filter.AfterID == 0 {
-			return jobs, revision, nil
+			return total, revision, nil
+		}
+		if time.Since(began) > s.scanWithin {
+			return 0, 0, model.Invalid("sorting looked at %d jobs within %v, and more match: sort by id, or filter by state, user, queue or ended_since",
+				total, s.scanWithin)
 		}
 	}
 }
 
-// pageSorted takes all that match, and of these the page after the token's place.
+// pageSorted looks at all that match and takes the page after the token's place.
 func (s *Server) pageSorted(ctx context.Context, in *listJobsInput, filter model.JobFilter) (jobList, error) {
 	var after *place
 	if in.PageToken != "" {
@@ -118,27 +155,23 @@ func (s *Server) pageSorted(ctx context.Context, in *listJobsInput, filter model
 		}
 		after = &p
 	}
-	jobs, revision, err := s.scan(ctx, filter)
+	limit := int(filter.Limit)
+	first := best{room: limit + 1, descending: filter.Descending} // one more tells whether there is a next page
+	total, revision, err := s.scan(ctx, filter, func(job *model.Job) {
+		if key := keyOf(job, in.Sort); after == nil || compare(key, *after, filter.Descending) > 0 {
+			first.add(key, job)
+		}
+	})
 	if err != nil {
 		return jobList{}, err
 	}
-	body := jobList{Total: uint64(len(jobs)), Revision: revision}
-	keys := make([]place, 0, len(jobs))
-	at := make(map[uint64]int, len(jobs))
-	for i := range jobs {
-		key := keyOf(&jobs[i], in.Sort)
-		at[key.ID] = i
-		if after == nil || compare(key, *after, filter.Descending) > 0 {
-			keys = append(keys, key)
-		}
+	first.prune()
+	body := jobList{Total: total, Revision: revision}
+	for _, row := range first.rows[:min(limit, len(first.rows))] {
+		body.Jobs = append(body.Jobs, row.job)
 	}
-	slices.SortFunc(keys, func(a, b place) int { return compare(a, b, filter.Descending) })
-	limit := min(len(keys), int(filter.Limit))
-	for _, key := range keys[:limit] {
-		body.Jobs = append(body.Jobs, jobs[at[key.ID]])
-	}
-	if limit < len(keys) {
-		last := keys[limit-1]
+	if limit < len(first.rows) {
+		last := first.rows[limit-1].key
 		last.Sort, last.Order = in.Sort, in.Order
 		token := last.token()
 		body.NextPageToken = &token

@@ -15,7 +15,7 @@ type Array struct {
 	SubmitTime *string        `json:"submit_time"`
 	StartTime  *string        `json:"start_time" doc:"of the first task that started"`
 	EndTime    *string        `json:"end_time" doc:"of the last task, when all have ended"`
-	ExitCodes  map[string]int `json:"exit_codes" doc:"ended tasks by exit code"`
+	ExitCodes  map[string]int `json:"exit_codes" doc:"tasks that ran and ended, by exit code"`
 	Failed     []uint32       `json:"failed" doc:"indices of the tasks that ended badly, at most 1000"`
 	Index      uint64         `json:"modify_index" doc:"highest of its tasks"`
 }
@@ -44,12 +44,14 @@ func (s *ArraySum) Add(task *Job, maxFailed int) {
 	if task.StartTime != nil && (s.first == "" || *task.StartTime < s.first) { // of one format: as text they sort as times
 		s.first = *task.StartTime
 	}
-	if task.ExitCode == nil {
+	if task.EndTime == nil {
 		return
 	}
 	s.ended++
-	a.ExitCodes[strconv.Itoa(int(*task.ExitCode))]++
-	if task.EndTime != nil && *task.EndTime > s.last {
+	if task.ExitCode != nil {
+		a.ExitCodes[strconv.Itoa(int(*task.ExitCode))]++
+	}
+	if *task.EndTime > s.last {
 		s.last = *task.EndTime
 	}
 	if task.State != "COMPLETED" && task.ArrayIndex != nil && len(a.Failed) < maxFailed {

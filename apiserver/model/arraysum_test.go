@@ -13,7 +13,10 @@ func task(index uint32, state, start, end string, code int32) *Job {
 		job.StartTime = &start
 	}
 	if end != "" {
-		job.EndTime, job.ExitCode = &end, &code
+		job.EndTime = &end
+	}
+	if start != "" && end != "" {
+		job.ExitCode = &code
 	}
 	return job
 }
@@ -39,6 +42,7 @@ func TestAnArrayIsTheSumOfItsTasks(t *testing.T) {
 	require.Equal(t, 4, got.Tasks)
 	sum.Add(task(4, "LOST", "", "2026-01-01T00:00:04.000Z", -1), 1)
 	require.Len(t, sum.Result().Failed, 1, "no more than asked for")
+	require.Equal(t, map[string]int{"0": 1, "3": 1}, sum.Result().ExitCodes, "what never ran has none")
 }
 
 func TestAnArrayOfCompletedTasksIsCompleted(t *testing.T) {

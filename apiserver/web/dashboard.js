@@ -3,7 +3,7 @@
 // Everything shown goes through textContent: names come from users.
 "use strict";
 
-const EVERY_MS = 2000, SOONER_MS = 300, OLD_MS = 6000, PAGE = 50, OUTPUT_BYTES = 65536, OUTPUT_SHOWN = 400000;
+const EVERY_MS = 2000, SOONER_MS = 300, OLD_MS = 6000, PAGE = 50, OUTPUT_BYTES = 65536, OUTPUT_SHOWN = 400000, REST = 4;
 const TOKEN_KEY = "xce-token";
 const byId = (id) => document.getElementById(id);
 const state = { lastOk: 0, busy: false, again: false, timer: 0, older: null, openJob: null, output: null };
@@ -31,6 +31,7 @@ function fill(tableId, rows, whenEmpty) {
       if (cell instanceof Node) td.append(cell);
       else if (cell !== null && typeof cell === "object") { td.append(make("span", cell.text)); td.classList.add(...cell.className.split(" ")); }
       else td.append(make("span", cell === null || cell === undefined || cell === "" ? "–" : cell));
+      if (td.textContent === "–") td.classList.add("none");
     });
   }
   if (rows.length === 0) {
@@ -62,6 +63,7 @@ function ago(time) { // coarse: it is read at a glance
   if (s < 86400) return Math.floor(s / 3600) + " h ago";
   return Math.floor(s / 86400) + " d ago";
 }
+const count = (n, word) => n + " " + word + (n === 1 ? "" : "s");
 const memory = (mb) => (mb >= 1024 ? (mb / 1024).toFixed(mb % 1024 ? 1 : 0) + " GiB" : mb + " MiB");
 const jobName = (job) => (job.array_id ? `${job.array_id}[${job.array_index}]` : String(job.id));
 const STATE_CLASS = {
@@ -76,8 +78,13 @@ function took(job) {
   if (!job.start_time) return "–";
   return span((job.end_time ? Date.parse(job.end_time) : Date.now()) - Date.parse(job.start_time));
 }
+// An estimate is no promise, and one that has passed is none at all.
+function soonWords(time) {
+  const ms = Date.parse(time) - Date.now();
+  return ms < 1000 ? "soon" : "in about " + span(Math.max(1000, Math.round(ms / 1000) * 1000));
+}
 function where(job) {
-  if (job.state === "PENDING" && job.estimated_start_time) return (job.reason ? job.reason + "; " : "") + "may start in " + span(Math.max(0, Date.parse(job.estimated_start_time) - Date.now()));
+  if (job.state === "PENDING" && job.estimated_start_time) return (job.reason ? job.reason + "; " : "") + "may start " + soonWords(job.estimated_start_time);
   if (job.reason) return job.hosts.length && !job.end_time ? job.hosts.join(", ") + " – " + job.reason : job.reason;
   if (job.state === "PENDING") return "the scheduler has not looked at it yet";
   if (job.exit_code) return "exit code " + job.exit_code + (job.hosts.length ? " on " + job.hosts.join(", ") : "");
@@ -170,8 +177,12 @@ function showHosts(hosts) {
 }
 
 function showQueues(queues) {
+  const limits = (q) => [q.max_time_s && "jobs up to " + span(q.max_time_s * 1000), q.max_running && q.max_running + " running",
+    q.max_running_per_user && q.max_running_per_user + " running a user", q.max_cpus_per_user && count(q.max_cpus_per_user, "CPU") + " a user",
+    q.max_pending_per_user && q.max_pending_per_user + " waiting a user", (q.allowed_users || []).length && "users " + q.allowed_users.join(", "),
+    (q.allowed_groups || []).length && "groups " + q.allowed_groups.join(", "), q.preemptible && "makes room for others"].filter(Boolean).join("; ");
   fill("queues", queues.map((q) => [q.name + (q.default ? " (default)" : ""), q.priority, q.open ? "yes" : { text: "no, closed", className: "is-warn" },
-    q.active ? "yes" : { text: "no, stopped", className: "is-warn" }, q.pending, q.running]), "No queues.");
+    q.active ? "yes" : { text: "no, stopped", className: "is-warn" }, q.pending, q.running, limits(q)]), "No queues.");
 }
 
 function showCluster(c) {
@@ -181,14 +192,19 @@ function showCluster(c) {
   fill("controllers", c.nodes.map((n) => {
     const leads = n.id === c.leader_id, me = n.id === c.answered_by;
     const index = me ? c.last_index : n.match_index;
-    return [n.id, `${n.host}:${n.port}`, leads ? { text: "leads", className: "state is-good" } : stateCell(n.role || "unknown"),
+    return [n.id, `${n.host}:${n.port}`, leads ? { text: "leads", className: "state is-good" } : stateCell(n.role === "follower" ? "standby" : n.role || "unknown"),
       me || n.connected ? "up" : { text: "down", className: "is-bad" }, index, Math.max(0, c.last_index - index),
       me ? "answers" : n.last_contact_ms === null ? "never" : span(n.last_contact_ms) + " ago"];
   }), "No controllers.");
   const parts = [`term ${c.term}`, `log ${c.commit} of ${c.last_index} committed`];
   if (c.last_election_time) parts.push(`last election ${ago(c.last_election_time)}, took ${c.last_election_took_ms} ms`);
-  parts.push(c.scheduler ? `scheduler ${c.scheduler}` : "no scheduler is active: nothing will start");
-  if (c.disk && c.disk !== "ok") parts.push(`disk: ${c.disk}`);
+  if (c.scheduler) parts.push(`scheduler ${c.scheduler}`);
+  const wrong = [c.leader_id ? "" : "no controller leads: nothing can be changed", c.scheduler ? "" : "no scheduler is active: no job will start",
+    c.disk && c.disk !== "ok" ? `disk of controller ${c.answered_by}: ${c.disk}` : "",
+    ...c.nodes.filter((n) => c.leader_id === c.answered_by && n.id !== c.answered_by && n.connected === false).map((n) => `controller ${n.id} at ${n.host}:${n.port} is not reached`)].filter(Boolean);
+  byId("warning").hidden = wrong.length === 0;
+  byId("warning").textContent = wrong.join("; ");
+  document.title = `${c.jobs_pending} waiting, ${c.jobs_running} running – XCE`;
   byId("controllers-note").textContent = parts.join(" · ");
   byId("connection-text").textContent = c.leader_id ? `controller ${c.leader_id} leads` : "no controller leads";
 }
@@ -205,6 +221,7 @@ function showProblem(text) {
   byId("problem").hidden = !text;
   byId("problem").textContent = text ? `Not up to date: ${text}. This page tries again by itself.` : "";
   if (text) byId("connection-text").textContent = "not connected";
+  if (text) document.title = "not up to date – XCE";
 }
 
 // ---- one job ----
@@ -236,6 +253,11 @@ function timeline(job) {
     now.append(make("b", job.state.toLowerCase()), make("span", "for " + span(Date.now() - Date.parse(points[points.length - 1][1])), "quiet"));
     items.push(now);
   }
+  if (job.state === "PENDING" && job.estimated_start_time) {
+    const next = make("li");
+    next.append(make("b", "may start"), make("span", soonWords(job.estimated_start_time), "quiet"));
+    items.push(next);
+  }
   return items;
 }
 
@@ -250,8 +272,8 @@ async function refreshJob() {
     byId("job-timeline").replaceChildren(...timeline(job));
     const facts = [["State", job.state.toLowerCase()], [job.state === "PENDING" || job.state === "HELD" ? "Why it waits" : "Why", job.state === "PENDING" ? where(job) : job.reason],
       ["User", job.user], ["Queue", job.queue], ["Hosts", job.hosts.join(", ")],
-      ["Asks for", `${job.nodes} host(s), ${job.cpus} CPU(s)${job.memory_mb ? ", " + memory(job.memory_mb) : ""} each`], ["Priority", job.priority],
-      ["Exit code", job.exit_code], ["Attempt", job.attempt], ["Command", job.script ? "a script " + job.args.join(" ") : job.args.join(" ")], ["Folder", job.work_dir],
+      ["Asks for", `${count(job.nodes, "host")}, ${count(job.cpus, "CPU")}${job.memory_mb ? ", " + memory(job.memory_mb) : ""}${job.nodes > 1 ? " each" : ""}`], ["Priority", job.priority],
+      ["Exit code", job.exit_code], ["Attempt", job.attempt > 1 ? job.attempt : ""], ["Command", job.script ? "a script " + job.args.join(" ") : job.args.join(" ")], ["Folder", job.work_dir],
       ["Output file", job.stdout_file], ["CPU time", job.usage.cpu_ms ? span(job.usage.cpu_ms) : ""],
       ["Peak memory", job.usage.peak_memory_kb ? memory(Math.ceil(job.usage.peak_memory_kb / 1024)) : ""]];
     byId("job-facts").replaceChildren(...facts.filter(([, value]) => value !== "" && value !== null && value !== undefined)
@@ -296,6 +318,7 @@ async function refresh() {
   if (state.busy) { state.again = true; return; }
   state.busy = true;
   state.again = false;
+  const began = Date.now();
   try {
     const asked = query().toString();
     const [jobs, hosts, queues, cluster] = await Promise.all([get("/api/v1/jobs?" + asked), get("/api/v1/hosts"), get("/api/v1/queues"), get("/api/v1/cluster")]);
@@ -312,7 +335,7 @@ async function refresh() {
   }
   state.busy = false;
   showAge();
-  if (!document.hidden) state.timer = setTimeout(refresh, state.again ? SOONER_MS : EVERY_MS);
+  if (!document.hidden) state.timer = setTimeout(refresh, Math.max(state.again ? SOONER_MS : EVERY_MS, REST * (Date.now() - began))); // what takes long is asked less often
 }
 
 // The filter lives in the address, so that a view can be bookmarked and sent.

@@ -21,9 +21,10 @@ function cluster(path) {
   if (path.startsWith("/api/v1/jobs?")) return { jobs: [job(7), job(8, running)], total: 2, next_page_token: "tok" };
   if (path.startsWith("/api/v1/jobs/8")) return job(8, running);
   if (path === "/api/v1/hosts") return { hosts: [{ name: "h1", state: "UP", cpus: 4, used_cpus: 2, memory_mb: 100, used_memory_mb: 0, running_jobs: 1, version: "1" }] };
-  if (path === "/api/v1/queues") return { queues: [{ name: "q", default: true, open: true, active: false, pending: 1, running: 1, priority: 0 }] };
+  if (path === "/api/v1/queues") return { queues: [{ name: "q", default: true, open: true, active: false, pending: 1, running: 1, priority: 0, max_time_s: 3600, max_cpus_per_user: 1, allowed_users: [], allowed_groups: ["lab"], preemptible: true }] };
   if (path === "/api/v1/cluster") return { leader_id: 1, answered_by: 1, last_index: 9, commit: 9, term: 3, jobs_pending: 1, jobs_running: 1, jobs_finished: 0,
-    nodes: [{ id: 1, host: "a", port: 1, role: "leader", match_index: 9 }, { id: 2, host: "b", port: 2, role: "follower", connected: true, match_index: 5, last_contact_ms: 12 }],
+    nodes: [{ id: 1, host: "a", port: 1, role: "leader", match_index: 9 }, { id: 2, host: "b", port: 2, role: "follower", connected: true, match_index: 5, last_contact_ms: 12 },
+      { id: 3, host: "c", port: 3, role: "follower", connected: false, match_index: 5, last_contact_ms: null }],
     last_election_time: "2026-01-01T00:59:00.000Z", last_election_took_ms: 31, scheduler: "s", disk: "ok" };
   if (path === "/api/v1/whoami") return { user: "ann", role: "user", authenticated: true };
   throw new Error("the page asks for " + path);
@@ -80,9 +81,12 @@ func TestTheDashboardShowsTheCluster(t *testing.T) {
 	require.Contains(t, d.text("asked.map((a) => a[0]).join(' ')"), "/api/v1/jobs?order=asc&limit=50&state=PENDING&sort=name", "filter, sort and order are the address's")
 	require.Equal(t, "2", d.text(`byId("jobs").tBodies[0].rows.length`))
 	require.Contains(t, d.shown("jobs"), "<b>n7", "as text")
-	require.Contains(t, d.shown("jobs"), "waits for 2 CPUs; may start in 10 min")
+	require.Contains(t, d.shown("jobs"), "waits for 2 CPUs; may start in about 10 min")
 	require.Contains(t, d.shown("hosts"), "2 of 4")
 	require.Contains(t, d.shown("queues"), "no, stopped")
+	require.Contains(t, d.shown("queues"), "jobs up to 1 h 0 min; 1 CPU a user; groups lab; makes room for others")
+	require.Equal(t, "controller 3 at c:3 is not reached", d.shown("warning"))
+	require.Equal(t, "1 waiting, 1 running – XCE", d.text("document.title"))
 	require.Contains(t, d.shown("controllers"), "leads")
 	require.Equal(t, "4", d.text(`byId("controllers").tBodies[0].rows[1].cells[5].textContent`), "how far it lags")
 	require.Contains(t, d.shown("controllers-note"), "last election 1 min ago, took 31 ms")
