@@ -8,8 +8,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   xce::fuzz::Input input(xce::fuzz::view(data, size));
   const auto state = xce::service::load_state([&](char* to, size_t n) {
     const std::string_view piece = input.take(n);
-    std::memcpy(to, piece.data(), piece.size());
-    return piece.size();
+    return piece.copy(to, piece.size());
   });
   if (state.ok() && (*state)->check_invariants().empty()) xce::fuzz::check_state(**state);
   return 0;

@@ -28,7 +28,7 @@ int refuse(char* err, size_t err_len, const std::string& message) {
 template <size_t N>
 void copy_text(std::string_view from, char (&to)[N]) {
   const size_t n = from.size() < N - 1 ? from.size() : N - 1;
-  std::memcpy(to, from.data(), n);
+  from.copy(to, n);
   to[n] = '\0';
 }
 

@@ -1,6 +1,6 @@
 // A backup, piece by piece. A read: nothing is applied, and a lost connection only means that it
 // must begin anew.
-#include <cstring>
+#include <algorithm>
 
 #include "libxce/client/ops.h"
 
@@ -21,7 +21,7 @@ int accept_part(Reply reply, xce_backup_part_t** out) {
   result.items->offset = from.getOffset();
   result.items->len = from.getData().size();
   result.items->data = result.arena->array<uint8_t>(from.getData().size() + 1);
-  std::memcpy(result.items->data, from.getData().begin(), from.getData().size());
+  std::copy(from.getData().begin(), from.getData().end(), result.items->data);
   result.items->crc = from.getCrc();
   *out = guard.release();
   return 0;

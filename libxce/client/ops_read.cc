@@ -1,4 +1,5 @@
 // Operations that read: a reply, full failover.
+#include <algorithm>
 #include <cstring>
 
 #include "libxce/client/ops.h"
@@ -134,7 +135,7 @@ int accept_log(Reply reply, xce_log_chunk_t** out) {
   result.items->len = from.getData().size();
   result.items->data = result.arena->array<uint8_t>(from.getData().size() + 1);
   if (from.getData().size() > 0)
-    std::memcpy(result.items->data, from.getData().begin(), from.getData().size());
+    std::copy(from.getData().begin(), from.getData().end(), result.items->data);
   result.items->offset = from.getOffset();
   result.items->eof = from.getEof();
   result.items->message = text_of(from.getMessage(), result.arena);

@@ -25,9 +25,10 @@ static_assert(sizeof(Header) == kFrameHeaderSize);
 }  // namespace
 
 Preamble classify_preamble(std::string_view first_bytes) {
-  const size_t n = first_bytes.size() < kPreambleSize ? first_bytes.size() : kPreambleSize;
-  const bool client = std::memcmp(first_bytes.data(), kClientPreamble, n) == 0;
-  const bool peer = std::memcmp(first_bytes.data(), kPeerPreamble, n) == 0;
+  const std::string_view begin = first_bytes.substr(0, kPreambleSize);
+  const size_t n = begin.size();
+  const bool client = begin == std::string_view(kClientPreamble, n);
+  const bool peer = begin == std::string_view(kPeerPreamble, n);
   if (!client && !peer) return Preamble::kGarbage;
   if (n < kPreambleSize) return Preamble::kIncomplete;
   return client ? Preamble::kClient : Preamble::kPeer;
@@ -68,7 +69,8 @@ absl::StatusOr<std::optional<std::vector<uint64_t>>> FrameDecoder::next() {
         "request of ", header.length, " bytes is over the limit of ", max_payload_, " bytes"));
   if (pending() < sizeof header + header.length) return std::nullopt;
   std::vector<uint64_t> words(header.length / 8);
-  std::memcpy(words.data(), buffer_.data() + offset_ + sizeof header, header.length);
+  if (header.length > 0)
+    std::memcpy(words.data(), buffer_.data() + offset_ + sizeof header, header.length);
   offset_ += sizeof header + header.length;
   return words;
 }

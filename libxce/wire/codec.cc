@@ -638,7 +638,7 @@ std::string encode_entry(const xce::Entry& entry) {
 xce::Entry decode_entry(std::string_view bytes) {
   if (bytes.size() % 8 != 0) throw CodecError("entry is not a multiple of 8 bytes");
   kj::Array<capnp::word> words = kj::heapArray<capnp::word>(bytes.size() / 8);
-  std::memcpy(words.begin(), bytes.data(), bytes.size());
+  if (!bytes.empty()) std::memcpy(words.begin(), bytes.data(), bytes.size());
   xce::Entry entry;
   try {
     capnp::FlatArrayMessageReader message(words, reader_options(bytes.size()));
