@@ -26,6 +26,7 @@ struct LogQuery {  // to a worker: answer with jobLogData
   Stream stream = Stream::kStdout;
   uint64_t offset = 0;
   uint32_t limit = 0;
+  uint32_t wait_ms = 0;
 };
 struct SchedAdmin {
   std::string text;

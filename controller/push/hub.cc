@@ -78,11 +78,22 @@ void Hub::to_workers(Index index, const EventPtr& event, const std::vector<std::
   }
 }
 
+void Hub::to_watchers(Index index, const EventPtr& event) {
+  if (watchers_.empty()) return;
+  const auto* job = std::get_if<Job>(event.get());
+  const auto* removed = std::get_if<JobRemoved>(event.get());
+  const auto it = watchers_.find(job != nullptr ? job->id : removed != nullptr ? removed->id : 0);
+  if (it == watchers_.end()) return;
+  for (ConnId conn : it->second)
+    consumers_.at(conn).own.push_back({index, event, bytes_of(*event, false)});
+}
+
 void Hub::add(Index index, std::vector<Event> events) {
   applied_ = index;
   for (Event& event : events) {
     const auto shared = std::make_shared<const Event>(std::move(event));
     to_workers(index, shared, audience(*shared));
+    to_watchers(index, shared);
     if (std::holds_alternative<OutboxApplied>(*shared)) continue;  // concerns its worker alone
     ring_.push_back({index, shared, bytes_of(*shared, false), memory_of(*shared)});
     ring_memory_ += ring_.back().memory;
@@ -132,9 +143,23 @@ void Hub::subscribe(ConnId conn, Role role, std::string_view host, std::shared_p
   consumer.next = first_position_ + static_cast<uint64_t>(after - ring_.begin());
 }
 
+void Hub::watch(ConnId conn, Role role, std::shared_ptr<Flow> flow, std::vector<JobId> jobs) {
+  std::sort(jobs.begin(), jobs.end());
+  jobs.erase(std::unique(jobs.begin(), jobs.end()), jobs.end());
+  Consumer& consumer = put(conn, role, "", std::move(flow));
+  for (JobId id : jobs) watchers_[id].push_back(conn);
+  consumer.jobs = std::move(jobs);
+}
+
 void Hub::remove(ConnId conn) {
   const auto it = consumers_.find(conn);
   if (it == consumers_.end()) return;
+  for (JobId id : it->second.jobs) {
+    const auto watched = watchers_.find(id);
+    std::vector<ConnId>& conns = watched->second;
+    conns.erase(std::find(conns.begin(), conns.end(), conn));
+    if (conns.empty()) watchers_.erase(watched);
+  }
   const auto worker = workers_.find(it->second.host);
   if (worker != workers_.end() && worker->second == conn) workers_.erase(worker);
   consumers_.erase(it);
@@ -165,6 +190,7 @@ void Hub::end_all() {
   for (const auto& [conn, consumer] : consumers_) finished_.push_back(conn);
   consumers_.clear();
   workers_.clear();
+  watchers_.clear();
 }
 
 bool Hub::may_send(Consumer* consumer) {
@@ -235,7 +261,7 @@ bool Hub::flush_own(ConnId conn, Consumer* consumer, Out* out) {
       batch->estimated_bytes += own.bytes;
       consumer->own.pop_front();
     }
-    if (consumer->worker())
+    if (consumer->narrow())
       batch->revision = consumer->own.empty()                 ? applied_
                         : consumer->own.front().index == last ? last - 1
                                                               : last;
@@ -244,7 +270,7 @@ bool Hub::flush_own(ConnId conn, Consumer* consumer, Out* out) {
           consumer->next > first_position_ && consumer->next - first_position_ <= ring_.size()
               ? ring_[consumer->next - first_position_ - 1].index
               : gone_;
-    if (!consumer->worker() && consumer->next == end_position()) batch->revision = applied_;
+    if (!consumer->narrow() && consumer->next == end_position()) batch->revision = applied_;
     consumer->flow->bytes += batch->estimated_bytes;
     out->deliveries.push_back({std::move(batch), {conn}});
     consumer->sent_own = true;
@@ -259,14 +285,14 @@ Hub::Out Hub::flush() {
   std::vector<ConnId> slow;
   for (auto& [conn, consumer] : consumers_) {
     const bool kept = flush_own(conn, &consumer, &out) &&
-                      (consumer.worker() || flush_ring(conn, &consumer, &out));
+                      (consumer.narrow() || flush_ring(conn, &consumer, &out));
     if (!kept) slow.push_back(conn);
   }
   for (ConnId conn : slow) remove(conn);
   if (ring_.size() > options_.ring_events || ring_memory_ > options_.ring_bytes) {
     uint64_t needed = end_position();
     for (const auto& [conn, consumer] : consumers_)
-      if (!consumer.worker()) needed = std::min(needed, consumer.next);
+      if (!consumer.narrow()) needed = std::min(needed, consumer.next);
     trim_ring(options_.ring_events, options_.ring_bytes, needed);
   }
   out.too_slow = std::move(slow);

@@ -4,7 +4,7 @@
 // Consumers that get everything (schedulers, apiservers, users) share one ring of recent events and
 // differ only in how far they have read it. A consumer that reads slowly stays behind in the ring;
 // when the ring moves past it, it is dropped, and gets a GAP when it subscribes again. A worker
-// gets only what concerns its host, in a queue of its own.
+// gets only what concerns its host, in a queue of its own; so does who watches single jobs.
 #ifndef XCE_CONTROLLER_PUSH_HUB_H_
 #define XCE_CONTROLLER_PUSH_HUB_H_
 
@@ -14,6 +14,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -55,6 +56,8 @@ class Hub {
   // Like join, but resumes after `from` (0: now). When events after it are gone, a GAP comes first.
   void subscribe(ConnId conn, Role role, std::string_view host, std::shared_ptr<Flow> flow,
                  Index from);
+  // From now on, the events of these jobs, and no others, go to this connection.
+  void watch(ConnId conn, Role role, std::shared_ptr<Flow> flow, std::vector<JobId> jobs);
   void remove(ConnId conn);
   bool subscribed(ConnId conn) const { return consumers_.count(conn) > 0; }
 
@@ -91,10 +94,12 @@ class Hub {
     Role role = Role::kNone;
     std::string host;  // of a worker
     std::shared_ptr<Flow> flow;
-    uint64_t next = 0;      // position in the ring; of no meaning for a worker
-    std::deque<Own> own;    // a worker's events; items for this consumer alone
-    bool sent_own = false;  // in the flush under way
+    uint64_t next = 0;        // position in the ring; of no meaning for a narrow one
+    std::deque<Own> own;      // a narrow one's events; items for this consumer alone
+    bool sent_own = false;    // in the flush under way
+    std::vector<JobId> jobs;  // that it watches
     bool worker() const { return role == Role::kWorker; }
+    bool narrow() const { return worker() || !jobs.empty(); }  // gets nothing from the ring
   };
 
   // Drops the oldest events, down to that many of so many bytes, but none from position `until` on.
@@ -103,6 +108,7 @@ class Hub {
   Consumer& put(ConnId conn, Role role, std::string_view host, std::shared_ptr<Flow> flow);
   std::vector<std::string> audience(const Event& event);
   void to_workers(Index index, const EventPtr& event, const std::vector<std::string>& hosts);
+  void to_watchers(Index index, const EventPtr& event);
   bool may_send(Consumer* consumer);
   // The shared batch that starts at a ring position; made once a flush.
   std::pair<std::shared_ptr<const Batch>, uint64_t> batch_at(uint64_t position);
@@ -117,6 +123,7 @@ class Hub {
   int64_t ring_memory_ = 0;  // of its entries
   std::map<ConnId, Consumer> consumers_;
   std::map<std::string, ConnId, std::less<>> workers_;  // by host
+  std::unordered_map<JobId, std::vector<ConnId>> watchers_;
   std::map<JobId, std::vector<std::string>>
       holders_;  // hosts of the jobs that hold any: they hear of the loss as well
   std::vector<ConnId> finished_;

@@ -53,6 +53,41 @@ TEST(Hub, AWorkerHearsOfItsHostAlone) {
   EXPECT_EQ(out.deliveries.size(), 2u);  // h2: its outbox
 }
 
+TEST(Hub, WhoWatchesJobsHearsOfThemAlone) {
+  Hub hub;
+  hub.watch(1, Role::kUser, flow(), {7, 9, 9});
+  hub.watch(2, Role::kUser, flow(), {9});
+  hub.join(3, Role::kWorker, "h1", flow());
+  hub.add(1, job(7, "h1"));
+  hub.add(2, job(8));
+  hub.add(3, job(9));
+  hub.add(4, {Event(Host{})});
+  const auto out = hub.flush();
+  EXPECT_EQ(jobs_to(out, 1), (std::vector<JobId>{7, 9}));
+  EXPECT_EQ(jobs_to(out, 2), (std::vector<JobId>{9}));
+  EXPECT_EQ(jobs_to(out, 3), (std::vector<JobId>{7}));
+  hub.add(5, job(8));
+  EXPECT_TRUE(hub.flush().deliveries.empty()) << "what nobody watches costs nobody anything";
+  hub.add(6, {Event(JobRemoved{9})});
+  EXPECT_EQ(hub.flush().deliveries.size(), 2u);
+}
+
+TEST(Hub, WatchingEndsWithTheConnectionOrTheNextSubscription) {
+  Hub hub;
+  hub.watch(1, Role::kUser, flow(), {7});
+  hub.watch(2, Role::kUser, flow(), {7});
+  hub.remove(2);
+  hub.watch(1, Role::kUser, flow(), {8});
+  hub.add(1, job(7));
+  EXPECT_TRUE(hub.flush().deliveries.empty());
+  hub.add(2, job(8));
+  EXPECT_EQ(jobs_to(hub.flush(), 1), (std::vector<JobId>{8}));
+  hub.end_all();
+  EXPECT_EQ(hub.flush().finished, (std::vector<ConnId>{1}));
+  hub.add(3, job(8));
+  EXPECT_TRUE(hub.flush().deliveries.empty());
+}
+
 TEST(Hub, AWorkerHearsOfTheJobThatItLoses) {
   Hub hub;
   hub.join(1, Role::kWorker, "h1", flow());

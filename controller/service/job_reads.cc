@@ -1,10 +1,12 @@
 // Service: reads that more than the state answers: the archive of ended jobs, a worker about a
 // job's output.
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "controller/service/reads.h"
 #include "controller/service/service.h"
+#include "xce/config.h"
 #include "xce/errnox.h"
 
 namespace xce::service {
@@ -89,11 +91,12 @@ void Service::ask_worker(const Request& request, const Job& job) {
                                " is not connected now; try again, or read ", where));
     return;
   }
+  const uint32_t wait_ms = std::min<uint32_t>(what.wait_ms, XCE_MAX_LOG_WAIT_MS);
   LogQuestion question{request.conn, request.seq, host, where,
-                       clock_.monotonic_us() / 1000 + options_.log_query_ms};
+                       clock_.monotonic_us() / 1000 + options_.log_query_ms + wait_ms};
   const uint32_t limit = what.limit == 0 || what.limit > kMaxLogBytes ? kMaxLogBytes : what.limit;
   hub_.send(worker, push::LogQuery{log_queries_.add(std::move(question)), what.job, what.stream,
-                                   what.offset, limit});
+                                   what.offset, limit, wait_ms});
 }
 
 void Service::worker_answered(const Request& request) {

@@ -76,6 +76,11 @@ struct LogRequest {
   Stream stream = Stream::kStdout;
   uint64_t offset = 0;
   uint32_t limit = 0;
+  uint32_t wait_ms = 0;
+};
+struct Subscription {
+  Index from = 0;
+  std::vector<JobId> jobs;  // these alone; empty: all events
 };
 struct LogChunk {
   uint64_t query_id = 0;
@@ -124,10 +129,10 @@ struct Request {
   bool resent = false;
   bool stale_ok = false;
   Ask ask = Ask::kNop;
-  // Of writes an Op; of jobList and jobHist a JobFilter; of jobInfo and subscribe a number; of
+  // Of writes an Op; of jobList and jobHist a JobFilter; of jobInfo a number; of
   // resVal and schedAdmin a text.
   std::variant<std::monostate, Op, JobFilter, uint64_t, std::string, LogRequest, LogChunk,
-               MemberControl, BackupPosition, EstimateList>
+               MemberControl, BackupPosition, EstimateList, Subscription>
       what;
   std::shared_ptr<const Identity> who;
   std::vector<std::string> groups;  // of the user that it is for; only where they matter

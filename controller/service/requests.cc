@@ -137,8 +137,16 @@ void Service::hello(const Request& request) {
 void Service::subscribe(const Request& request) {
   const auto conn = conns_.find(request.conn);
   if (conn == conns_.end()) return;
-  hub_.subscribe(request.conn, request.who->role, request.who->name, conn->second.flow,
-                 std::get<uint64_t>(request.what));
+  const auto& what = std::get<Subscription>(request.what);
+  const Identity& who = *request.who;
+  if (what.jobs.empty()) {
+    hub_.subscribe(request.conn, who.role, who.name, conn->second.flow, what.from);
+  } else if (who.role == Role::kUser || who.role == Role::kApiserver) {
+    hub_.watch(request.conn, who.role, conn->second.flow, what.jobs);
+  } else {
+    answer_status(request, E_XCE_INVALID, "workers and schedulers hear of more than single jobs");
+    return;
+  }
   answer(answer_to(request));
 }
 

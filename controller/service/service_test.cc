@@ -12,6 +12,7 @@
 
 #include "controller/service/testing/fake_replica.h"
 #include "controller/service/testing/test_client.h"
+#include "xce/config.h"
 #include "xce/errnox.h"
 
 namespace xce::service::testing {
@@ -354,7 +355,11 @@ TEST(Service, JobLogAsksTheWorkerOfTheJobsHost) {
   const uint64_t epoch = scheduler.join(Role::kScheduler)->reply().getBody().getJoined().getEpoch();
   ASSERT_EQ(user.hello(Role::kUser), 0);
   const uint64_t job = user.submit("a")->reply().getBody().getSubmitted().getJobId();
-  const auto ask = [job](Request r) { r.initOp().initJobLog().setId(job); };
+  const auto ask = [job](Request r) {
+    auto log = r.initOp().initJobLog();
+    log.setId(job);
+    log.setWaitMs(3 * XCE_MAX_LOG_WAIT_MS);
+  };
   EXPECT_EQ(user.call(ask)->reply().getStatus(), E_XCE_NOENT);  // it has not run yet
   dispatch(&scheduler, epoch, job, "h1", 10);
   const uint64_t seq = user.send(ask);
@@ -363,7 +368,10 @@ TEST(Service, JobLogAsksTheWorkerOfTheJobsHost) {
     auto push = worker.push();
     ASSERT_NE(push, nullptr);
     for (auto event : push->push().getEvents())
-      if (event.isLogQuery()) query = event.getLogQuery().getQueryId();
+      if (event.isLogQuery()) {
+        query = event.getLogQuery().getQueryId();
+        EXPECT_EQ(event.getLogQuery().getWaitMs(), XCE_MAX_LOG_WAIT_MS);  // bounded
+      }
   }
   worker.send([query](Request r) {
     auto chunk = r.initOp().initJobLogData();
@@ -516,6 +524,41 @@ TEST(Service, ASlowReaderIsDropped) {
     ASSERT_EQ(answer->reply().getStatus(), 0) << answer->reply().getMessage().cStr();
   }
   EXPECT_TRUE(slow.closed());
+}
+
+TEST(Service, SingleJobsAreWatched) {
+  Harness harness;
+  TestClient user(harness.port()), watcher(harness.port()), worker(harness.port());
+  ASSERT_EQ(user.hello(Role::kUser), 0);
+  ASSERT_EQ(watcher.hello(Role::kUser), 0);
+  ASSERT_EQ(worker.hello(Role::kWorker, "h1"), 0);
+  const auto watch = [](TestClient* client, uint64_t id, unsigned n) {
+    return client
+        ->call([=](Request r) {
+          auto jobs = r.initOp().initSubscribe().initJobs(n);
+          for (unsigned i = 0; i < n; ++i) jobs.set(i, id + i);
+        })
+        ->reply()
+        .getStatus();
+  };
+  const uint64_t first = user.submit("a")->reply().getBody().getSubmitted().getJobId();
+  const uint64_t second = user.submit("b")->reply().getBody().getSubmitted().getJobId();
+  ASSERT_EQ(watch(&watcher, second, 1), 0);
+  for (uint64_t id : {first, second}) {
+    const auto held = user.call([id](Request r) {
+      auto control = r.initOp().initJobCtrl();
+      control.initIds(1).set(0, id);
+      control.setAction(wire::JobAction::HOLD);
+    });
+    ASSERT_EQ(held->reply().getStatus(), 0) << held->reply().getMessage().cStr();
+  }
+  auto push = watcher.push();
+  ASSERT_NE(push, nullptr);
+  ASSERT_EQ(push->push().getEvents().size(), 1u);
+  EXPECT_EQ(push->push().getEvents()[0].getJob().getId(), second);
+  EXPECT_EQ(watch(&worker, first, 1), E_XCE_INVALID);
+  EXPECT_EQ(watch(&watcher, 1, XCE_MAX_WATCHED_JOBS), 0);
+  EXPECT_EQ(watch(&watcher, 1, XCE_MAX_WATCHED_JOBS + 1), E_XCE_INVALID);
 }
 
 TEST(Service, SubscriptionsResumeOrTellOfTheGap) {

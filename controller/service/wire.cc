@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "libxce/net/frame.h"
 #include "libxce/wire/codec.h"
+#include "xce/config.h"
 #include "xce/errnox.h"
 
 namespace xce::service {
@@ -41,7 +42,16 @@ absl::Status read_hello(wire::Hello::Reader from, Decoded* out) {
 
 LogRequest read_log_request(wire::JobLog::Reader from) {
   if (static_cast<uint32_t>(from.getStream()) > 1) throw wire::CodecError("unknown stream");
-  return {from.getId(), static_cast<Stream>(from.getStream()), from.getOffset(), from.getLimit()};
+  return {from.getId(), static_cast<Stream>(from.getStream()), from.getOffset(), from.getLimit(),
+          from.getWaitMs()};
+}
+
+Subscription read_subscription(wire::Subscribe::Reader from) {
+  const auto jobs = from.getJobs();
+  if (jobs.size() > XCE_MAX_WATCHED_JOBS) throw wire::CodecError("too many jobs to watch");
+  Subscription to{from.getFromRevision(), {}};
+  for (const uint64_t id : jobs) to.jobs.push_back(id);
+  return to;
 }
 
 LogChunk read_chunk(wire::LogChunk::Reader from) {
@@ -94,7 +104,7 @@ absl::Status read_what(OpReader op, size_t bytes, Decoded* out) {
       break;
     case Ask::kEstimates: request.what = read_estimates(op.getEstimates()); break;
     case Ask::kMemberCtrl: request.what = read_member(op.getMemberCtrl()); break;
-    case Ask::kSubscribe: request.what = uint64_t{op.getSubscribe().getFromRevision()}; break;
+    case Ask::kSubscribe: request.what = read_subscription(op.getSubscribe()); break;
     case Ask::kJobSubmit:
       if (bytes > kMaxSubmitBytes)
         return absl::InvalidArgumentError(
@@ -281,6 +291,7 @@ struct ItemWriter {
     query.setStream(static_cast<wire::Stream>(from.stream));
     query.setOffset(from.offset);
     query.setLimit(from.limit);
+    query.setWaitMs(from.wait_ms);
   }
   void operator()(const push::SchedAdmin& from) { to.setSchedAdmin(from.text); }
 };

@@ -252,6 +252,7 @@ xce_event_t event_of(wire::Event::Reader from, uint64_t revision, Arena* arena) 
       to.stream = bounded(query.getStream(), XCE_STDERR);
       to.offset = query.getOffset();
       to.limit = query.getLimit();
+      to.wait_ms = query.getWaitMs();
       break;
     }
     case wire::Event::OUTBOX_APPLIED:

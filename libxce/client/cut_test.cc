@@ -167,7 +167,20 @@ std::vector<Op> reads() {
          xce_free_log_chunk(l);
          return expect(right, rc);
        }},
+      {"joblog_wait", Kind::kRead,
+       [](xcecli_ctx_t c) {
+         xce_log_chunk_t* l = nullptr;
+         const int rc = xcecli_joblog_wait(c, 42, XCE_STDOUT, 0, 100, 50, &l);
+         const bool right = rc == 0 && l->len == 4;
+         xce_free_log_chunk(l);
+         return expect(right, rc);
+       }},
       {"subscribe", Kind::kRead, [](xcecli_ctx_t c) { return xcecli_subscribe(c, 0); }},
+      {"subscribe_jobs", Kind::kRead,
+       [](xcecli_ctx_t c) {
+         const uint64_t ids[] = {42, 43};
+         return xcecli_subscribe_jobs(c, ids, 2);
+       }},
       {"unsubscribe", Kind::kRead, xcecli_unsubscribe},
   };
 }

@@ -247,6 +247,11 @@ int xcecli_clusterstatus(xcecli_ctx_t ctx, xce_cluster_status_t** out) {
 
 int xcecli_joblog(xcecli_ctx_t ctx, uint64_t id, xce_stream_t stream, uint64_t offset,
                   uint32_t limit, xce_log_chunk_t** out) {
+  return xcecli_joblog_wait(ctx, id, stream, offset, limit, 0, out);
+}
+
+int xcecli_joblog_wait(xcecli_ctx_t ctx, uint64_t id, xce_stream_t stream, uint64_t offset,
+                       uint32_t limit, uint32_t wait_ms, xce_log_chunk_t** out) {
   if (out == nullptr) return -EINVAL;
   *out = nullptr;
   return read(
@@ -257,12 +262,23 @@ int xcecli_joblog(xcecli_ctx_t ctx, uint64_t id, xce_stream_t stream, uint64_t o
         to.setStream(static_cast<xce::wire::Stream>(stream));
         to.setOffset(offset);
         to.setLimit(limit);
+        to.setWaitMs(std::min<uint32_t>(wait_ms, XCE_MAX_LOG_WAIT_MS));
       },
       [&](Reply r) { return accept_log(r, out); });
 }
 
 int xcecli_subscribe(xcecli_ctx_t ctx, uint64_t from_revision) {
   return read(ctx, [&](Op op) { op.initSubscribe().setFromRevision(from_revision); }, {});
+}
+
+int xcecli_subscribe_jobs(xcecli_ctx_t ctx, const uint64_t* ids, size_t nids) {
+  if (ids == nullptr || nids == 0 || nids > XCE_MAX_WATCHED_JOBS) return -EINVAL;
+  return read(ctx,
+              [&](Op op) {
+                auto jobs = op.initSubscribe().initJobs(static_cast<unsigned>(nids));
+                for (unsigned i = 0; i < nids; ++i) jobs.set(i, ids[i]);
+              },
+              {});
 }
 
 int xcecli_unsubscribe(xcecli_ctx_t ctx) {

@@ -131,7 +131,8 @@ int xcecli_jobmodify(xcecli_ctx_t ctx, const uint64_t* ids, size_t nids,
   return control(ctx, ids, nids, [&](xce::wire::JobCtrl::Builder to) {
     to.setAction(xce::wire::JobAction::MODIFY);
     put_spec(*fields, to.initModify());
-    to.setModifyMask(mask);
+    to.setModifyMask(mask & ~XCE_MODIFY_WHOLE_ARRAY);
+    to.setWholeArray((mask & XCE_MODIFY_WHOLE_ARRAY) != 0);
   });
 }
 

@@ -102,7 +102,13 @@ struct JobFilter {
   untilMs @12 :Int64;    # ended before this time; 0: any time, and those that have not ended
 }
 
-struct JobLog { id @0 :UInt64; stream @1 :Stream; offset @2 :UInt64; limit @3 :UInt32; }
+struct JobLog {
+  id @0 :UInt64;
+  stream @1 :Stream;
+  offset @2 :UInt64;
+  limit @3 :UInt32;
+  waitMs @4 :UInt32;     # with nothing at offset: answer when there is, or the job has ended, at most so much later
+}
 enum Stream { stdout @0; stderr @1; }
 struct LogChunk { queryId @0 :UInt64; status @1 :Int32; data @2 :Data; offset @3 :UInt64; eof @4 :Bool; message @5 :Text; }
 
@@ -311,7 +317,10 @@ struct Report {
 
 struct BackupRead { id @0 :UInt64; offset @1 :UInt64; }
 
-struct Subscribe { fromRevision @0 :UInt64; }
+struct Subscribe {
+  fromRevision @0 :UInt64;
+  jobs @1 :List(UInt64);  # events of these jobs alone, from now on; none: all events
+}
 
 struct Reply {
   seq @0 :UInt64;
@@ -402,7 +411,7 @@ struct Event {
     schedAdmin @11 :Text;
   }
 }
-struct LogQuery { queryId @0 :UInt64; jobId @1 :UInt64; stream @2 :Stream; offset @3 :UInt64; limit @4 :UInt32; }
+struct LogQuery { queryId @0 :UInt64; jobId @1 :UInt64; stream @2 :Stream; offset @3 :UInt64; limit @4 :UInt32; waitMs @5 :UInt32; }
 struct SchedulerInfo { epoch @0 :UInt64; clientIdHi @1 :UInt64; clientIdLo @2 :UInt64; name @3 :Text; }
 
 # From a controller to its connection: either a reply or a push.

@@ -293,6 +293,41 @@ TEST_F(AgentTest, OutputIsReadThroughTheController) {
   EXPECT_TRUE(chunk.eof);
 }
 
+TEST_F(AgentTest, OutputThatIsNotThereYetIsWaitedFor) {
+  daemon_->link.dispatch(17, 1,
+                         {"sh", "-c",
+                          "echo one; while [ ! -e more ]; do sleep 0.01; done; echo two; "
+                          "while [ ! -e stop ]; do sleep 0.01; done"},
+                         data_);
+  ASSERT_TRUE(reaches(17, JobState::kRunning));
+  ASSERT_TRUE(eventually([&] { return read_small_file(data_ + "/xce-17.out") == "one\n"; }));
+  const auto answers = [&] {
+    absl::MutexLock lock(&cluster_.mutex);
+    return cluster_.log_answers;
+  };
+  const auto ask = [&](uint64_t query, uint64_t offset, uint32_t wait_ms) {
+    daemon_->link.push(LogQuery{query, 17, Stream::kStdout, offset, 100, wait_ms});
+  };
+  ask(1, 4, 60000);  // nothing there yet
+  ask(2, 0, 60000);  // something is: answered at once, past the one that waits
+  ask(3, 4, 60);     // its time is over first
+  ASSERT_TRUE(eventually([&] { return answers().size() == 2; }));
+  EXPECT_EQ(answers()[0].query, 2u);
+  EXPECT_EQ(answers()[0].data, "one\n");
+  EXPECT_EQ(answers()[1].query, 3u);
+  EXPECT_EQ(answers()[1].data, "");
+  EXPECT_FALSE(answers()[1].eof);
+  touch("more");
+  ASSERT_TRUE(eventually([&] { return answers().size() == 3; }));
+  EXPECT_EQ(answers()[2].query, 1u);
+  EXPECT_EQ(answers()[2].data, "two\n");
+  ask(4, 8, 60000);
+  touch("stop");  // the end of the job is an answer, too
+  ASSERT_TRUE(eventually([&] { return answers().size() == 4; }));
+  EXPECT_EQ(answers()[3].data, "");
+  EXPECT_TRUE(answers()[3].eof);
+}
+
 TEST_F(AgentTest, ManyJobsAtOnce) {
   for (JobId id = 1; id <= 100; ++id) daemon_->link.dispatch(id, 1, {"true"}, data_);
   for (JobId id = 1; id <= 100; ++id) {

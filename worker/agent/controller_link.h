@@ -26,6 +26,7 @@ struct LogQuery {
   Stream stream = Stream::kStdout;
   uint64_t offset = 0;
   uint32_t limit = 0;
+  uint32_t wait_ms = 0;  // for output that is not there yet
 };
 struct LogChunk {
   uint64_t query = 0;

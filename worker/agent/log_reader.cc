@@ -11,11 +11,14 @@
 #include <cerrno>
 #include <cstring>
 
+#include "worker/agent/clock.h"
 #include "worker/agent/users.h"
 
 namespace xce::worker {
 namespace {
 constexpr size_t kMaxWaiting = 1000;
+constexpr int64_t kFirstLookMs = 2;  // a short job's end is near
+constexpr int64_t kLookAgainMs = 20;
 }  // namespace
 
 LogChunk read_log(const std::string& file, uint64_t offset, uint32_t limit, bool ended) {
@@ -67,34 +70,68 @@ void LogReader::stop() {
   if (thread_.joinable()) thread_.join();
 }
 
+bool LogReader::next(int64_t pause_ms, std::optional<Question>* out) {
+  absl::MutexLock lock(&mutex_);
+  auto ready = [this]()
+                   ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stopping_ || !queries_.empty(); };
+  mutex_.AwaitWithTimeout(absl::Condition(&ready),
+                          kept_.empty() ? absl::InfiniteDuration() : absl::Milliseconds(pause_ms));
+  if (stopping_) return false;
+  if (!queries_.empty()) {
+    const LogQuery query = queries_.front();
+    queries_.pop_front();
+    out->emplace(Question{query, monotonic_ms() + query.wait_ms, std::nullopt});
+  }
+  return true;
+}
+
 void LogReader::run() {
-  for (;;) {
-    LogQuery query;
-    {
-      absl::MutexLock lock(&mutex_);
-      auto ready = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-        return stopping_ || !queries_.empty();
-      };
-      mutex_.Await(absl::Condition(&ready));
-      if (stopping_) return;
-      query = queries_.front();
-      queries_.pop_front();
+  int64_t pause_ms = kLookAgainMs, look_at_ms = 0;
+  std::optional<Question> question;
+  while (next(pause_ms, &question)) {
+    const int64_t now = monotonic_ms();
+    if (question) {
+      if (!serve(&*question, now)) {
+        kept_.push_back(std::move(*question));
+        pause_ms = kFirstLookMs;
+        look_at_ms = now + pause_ms;
+      }
+      question.reset();
     }
-    const int status = link_->answer_log(answer(query));
-    if (status < 0) spdlog::debug("the output of job {} could not be sent: {}", query.job, status);
+    if (kept_.empty() || now < look_at_ms) continue;
+    kept_.erase(std::remove_if(kept_.begin(), kept_.end(),
+                               [&](Question& kept) { return serve(&kept, now); }),
+                kept_.end());
+    // Less often after a while, and when many are kept.
+    pause_ms = std::max(std::min(kLookAgainMs, pause_ms + pause_ms / 2),
+                        static_cast<int64_t>(kept_.size() / 10));
+    look_at_ms = now + pause_ms;
   }
 }
 
-LogChunk LogReader::answer(const LogQuery& query) {
+bool LogReader::serve(Question* question, int64_t now) {
+  Reading reading = read(question);
+  if (reading.may_grow && now < question->until_ms && kept_.size() <= kMaxWaiting) return false;
+  const int status = link_->answer_log(std::move(reading.chunk));
+  if (status < 0)
+    spdlog::debug("the output of job {} could not be sent: {}", question->query.job, status);
+  return true;
+}
+
+LogReader::Reading LogReader::read(Question* question) {
+  const LogQuery& query = question->query;
   auto files = supervisor_->output_files(query.job);
-  std::optional<Job> job;
-  if (!files || as_users_) {
+  Reading out;
+  out.may_grow = files && !files->ended;
+  std::optional<Job>& job = question->owner;
+  if (!job && (!files || as_users_)) {
     const int status = link_->job_info(query.job, &job);
-    if (!files && status >= 0 && job)
-      files = Supervisor::OutputFiles{job->stdout_file, job->stderr_file, is_ended(job->state)};
-    if (as_users_ && !job) files.reset();  // whose it is must be known
+    if (status < 0) job.reset();
   }
-  LogChunk chunk;
+  if (!files && job)
+    files = Supervisor::OutputFiles{job->stdout_file, job->stderr_file, is_ended(job->state)};
+  if (as_users_ && !job) files.reset();  // whose it is must be known
+  LogChunk& chunk = out.chunk;
   chunk.offset = query.offset;
   if (!files) {
     chunk.status = E_XCE_NOENT;
@@ -116,7 +153,8 @@ LogChunk LogReader::answer(const LogQuery& query) {
     }
   }
   chunk.query = query.query;
-  return chunk;
+  out.may_grow = out.may_grow && chunk.status == 0 && chunk.data.empty() && !chunk.eof;
+  return out;
 }
 
 }  // namespace xce::worker

@@ -1,12 +1,16 @@
 // Answers the controller's questions for a job's output, on a thread of its own: a slow file system
 // must delay neither the jobs nor the connection. Where a job writes is known here while it lives;
-// afterwards the controller's record tells.
+// afterwards the controller's record tells. A question for output that is not there yet is kept,
+// and the file looked at again every few milliseconds, until there is some or its time is over.
 #ifndef XCE_WORKER_AGENT_LOG_READER_H_
 #define XCE_WORKER_AGENT_LOG_READER_H_
 
+#include <cstdint>
 #include <deque>
+#include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
@@ -37,8 +41,22 @@ class LogReader {
   void stop();
 
  private:
+  struct Question {
+    LogQuery query;
+    int64_t until_ms = 0;      // on the steady clock: to be answered by then
+    std::optional<Job> owner;  // as the controllers know it, once they were asked
+  };
+  struct Reading {
+    LogChunk chunk;
+    bool may_grow = false;  // the job runs, and there was nothing
+  };
+
   void run();
-  LogChunk answer(const LogQuery& query);
+  // Takes the next question; waits for one, but only so long when some are kept. False: stopped.
+  bool next(int64_t pause_ms, std::optional<Question>* out);
+  Reading read(Question* question);
+  // Answers, or gives false: it is to be kept.
+  bool serve(Question* question, int64_t now_ms);
 
   ControllerLink* const link_;
   Supervisor* const supervisor_;
@@ -46,6 +64,7 @@ class LogReader {
   std::thread thread_;
   absl::Mutex mutex_;
   std::deque<LogQuery> queries_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Question> kept_;  // the thread's own
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
 };
 

@@ -156,7 +156,7 @@ void XceLink::handle_push(xcecli_ctx_t, const xce_event_t* event, void* self) {
     case XCE_EVENT_GAP: link->on_push_(PushedGap{}); break;
     case XCE_EVENT_LOG_QUERY:
       link->on_push_(LogQuery{event->query_id, event->id, static_cast<Stream>(event->stream),
-                              event->offset, event->limit});
+                              event->offset, event->limit, event->wait_ms});
       break;
     default: break;  // hosts, queues, the scheduler: not a worker's business
   }

@@ -166,6 +166,10 @@ XCE_API int xcecli_clusterconf(xcecli_ctx_t ctx, xce_cluster_status_t** out);
 XCE_API int xcecli_clusterstatus(xcecli_ctx_t ctx, xce_cluster_status_t** out);
 XCE_API int xcecli_joblog(xcecli_ctx_t ctx, uint64_t id, xce_stream_t stream, uint64_t offset,
                           uint32_t limit, xce_log_chunk_t** out);
+/* The same of a job that runs: with nothing at offset it is answered when there is, or when the job
+ * has ended, at most wait_ms (at most XCE_MAX_LOG_WAIT_MS) later. The worker waits; nobody asks. */
+XCE_API int xcecli_joblog_wait(xcecli_ctx_t ctx, uint64_t id, xce_stream_t stream, uint64_t offset,
+                               uint32_t limit, uint32_t wait_ms, xce_log_chunk_t** out);
 
 /* Begins a backup (id 0; the part has no data) or gives its next piece: id as told, offset where
  * the last one ended. Pieces come in order and from the primary that began it; -E_XCE_STALE: that
@@ -212,6 +216,10 @@ XCE_API int xcecli_join(xcecli_ctx_t ctx, xce_host_role_t role, const xce_host_a
 XCE_API int xcecli_jobsub(xcecli_ctx_t ctx, const xce_job_spec_t* spec, xce_submitted_t* out);
 XCE_API int xcecli_jobctrl(xcecli_ctx_t ctx, const uint64_t* ids, size_t nids,
                            xce_jobctrl_action_t action, uint32_t signal, bool whole_array);
+/* mask: which fields to set: 1 priority, 2 time_limit_s, 4 name, 8 queue; with
+ * XCE_MODIFY_WHOLE_ARRAY of every task, that has not ended, of the arrays whose first ids are given
+ * (all in one write, so one operation id stands for it). */
+#define XCE_MODIFY_WHOLE_ARRAY 0x80000000u
 XCE_API int xcecli_jobmodify(xcecli_ctx_t ctx, const uint64_t* ids, size_t nids,
                              const xce_job_spec_t* fields, uint32_t mask);
 typedef enum {
@@ -279,6 +287,11 @@ typedef enum {
 XCE_API int xcecli_memberctrl(xcecli_ctx_t ctx, xce_member_action_t action, uint64_t node_id,
                               const char* host, uint16_t port);
 XCE_API int xcecli_subscribe(xcecli_ctx_t ctx, uint64_t from_revision);
+/* Like xcecli_subscribe, but only events of these jobs come (JOB, JOB_REMOVED; GAP when the
+ * connection is about to end), from now on. Subscribe, then read how they stand; after a lost
+ * connection do both again. -EINVAL: no ids, or over XCE_MAX_WATCHED_JOBS. For users and
+ * apiservers. */
+XCE_API int xcecli_subscribe_jobs(xcecli_ctx_t ctx, const uint64_t* ids, size_t nids);
 XCE_API int xcecli_unsubscribe(xcecli_ctx_t ctx);
 XCE_API int xcecli_joblog_answer(
     xcecli_ctx_t ctx,

@@ -12,5 +12,7 @@
 #define XCE_DEFAULT_CALL_DEADLINE_MS 120000
 #define XCE_DEDUP_WINDOW 1024 /* writes of one client that may be unanswered at once */
 #define XCE_MAX_SCRIPT_BYTES (1024 * 1024)
+#define XCE_MAX_WATCHED_JOBS 4096 /* of one xcecli_subscribe_jobs */
+#define XCE_MAX_LOG_WAIT_MS 10000 /* of one xcecli_joblog_wait */
 
 #endif /* XCE_CONFIG_H_ */

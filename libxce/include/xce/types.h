@@ -365,6 +365,7 @@ typedef struct {
   uint64_t query_id, offset; /* LOG_QUERY, with id = job */
   uint32_t limit;
   xce_stream_t stream;
+  uint32_t wait_ms; /* LOG_QUERY: for output that is not there yet */
 } xce_event_t;
 
 #ifdef __cplusplus
