@@ -1,5 +1,7 @@
 #include "cli/arguments.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "cli/parse.h"
 
@@ -52,7 +54,25 @@ std::string full_name(const CLI::App* app, const CLI::App* root) {
                                        : full_name(app->get_parent(), root) + " " + app->get_name();
 }
 
+using Apps = std::vector<const CLI::App*>;
+Apps commands_within(const CLI::App* app) {
+  return app->get_subcommands([](const CLI::App*) { return true; });
+}
+
 }  // namespace
+
+const CLI::App* innermost_parsed(const CLI::App* root) {
+  const CLI::App* at = root;
+  while (true) {
+    const Apps within = commands_within(at);
+    const auto next = std::find_if(within.begin(), within.end(),
+                                   [](const CLI::App* app) { return app->parsed(); });
+    if (next == within.end()) return at;
+    at = *next;
+  }
+}
+
+std::string name_of_parsed(const CLI::App* root) { return full_name(innermost_parsed(root), root); }
 
 SplitArguments split_arguments(const std::vector<std::string>& args, Registry* registry) {
   SplitArguments split;
@@ -109,11 +129,11 @@ std::string unknown_words(const std::vector<std::string>& extras, const Command*
           known.push_back("--" + option_name);
       }
     }
-  } else if (command == nullptr) {
-    what = absl::StrCat("there is no command '", word, "'");
-    for (const Command& other : registry->commands()) {
-      if (other.app->get_parent() == root) known.push_back(other.app->get_name());
-    }
+  } else if (command == nullptr || !commands_within(command->app).empty()) {
+    what = command == nullptr ? absl::StrCat("there is no command '", word, "'")
+                              : absl::StrCat("'", name, "' has no command '", word, "'");
+    for (const CLI::App* app : commands_within(command == nullptr ? root : command->app))
+      known.push_back(app->get_name());
   } else {
     what = absl::StrCat("'", name, "' does not expect '", word, "'");
   }

@@ -22,6 +22,10 @@ struct SplitArguments {
 // 3" to job.sh.
 SplitArguments split_arguments(const std::vector<std::string>& args, Registry* registry);
 
+// The innermost command that CLI11 has met, "xce queue add"; also when it has refused the rest.
+std::string name_of_parsed(const CLI::App* root);
+const CLI::App* innermost_parsed(const CLI::App* root);
+
 // What is wrong with words that CLI11 did not know, and what might be meant. "" when `extras` is
 // empty.
 std::string unknown_words(const std::vector<std::string>& extras, const Command* command,

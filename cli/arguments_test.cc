@@ -13,6 +13,7 @@ class ArgumentsTest : public testing::Test {
     register_submit(&registry_);
     register_jobs(&registry_);
     register_wait(&registry_);
+    register_queues(&registry_);
     app_.add_option("--masters", masters_);
   }
 
@@ -66,6 +67,15 @@ TEST_F(ArgumentsTest, UnknownWordsGetAdvice) {
   EXPECT_EQ(unknown_words({"sumbit"}, nullptr, &registry_),
             "there is no command 'sumbit'; did you mean submit?; see 'xce --help'");
   EXPECT_EQ(unknown_words({}, nullptr, &registry_), "");
+}
+
+TEST_F(ArgumentsTest, TheInnermostCommandIsNamed) {
+  EXPECT_THROW(app_.parse(Words{"add", "queue"}), CLI::RequiredError);  // from the back: queue add
+  EXPECT_EQ(name_of_parsed(&app_), "xce queue add");
+  EXPECT_THROW(app_.parse(Words{"ad", "queue"}), CLI::RequiredError);
+  EXPECT_EQ(name_of_parsed(&app_), "xce queue");
+  EXPECT_EQ(unknown_words({"ad"}, split_arguments({"queue", "ad"}, &registry_).command, &registry_),
+            "'xce queue' has no command 'ad'; did you mean add?; see 'xce queue --help'");
 }
 
 }  // namespace

@@ -174,13 +174,13 @@ absl::StatusOr<int> run_modify(const Context& context, const ControlOptions& opt
   if (!options.priority.empty()) {
     constexpr int64_t kMax = std::numeric_limits<int32_t>::max();
     const auto priority = parse_number(options.priority, -kMax, kMax);
-    if (!priority.ok()) return priority.status();
+    if (!priority.ok()) return of_option("--priority", priority.status());
     fields.priority = static_cast<int32_t>(*priority);
     mask |= 1;
   }
   if (!options.time.empty()) {
     const auto time = parse_duration_s(options.time);
-    if (!time.ok()) return time.status();
+    if (!time.ok()) return of_option("--time", time.status());
     fields.time_limit_s = *time;
     mask |= 2;
   }

@@ -114,7 +114,7 @@ absl::StatusOr<int> run_history(const Context& context, const HistoryOptions& op
   uint64_t limit = context.json || !refs->empty() ? 0 : kTableRows;
   if (!options.limit.empty()) {
     const auto parsed = parse_number(options.limit, 0, 1000000000);
-    if (!parsed.ok()) return parsed.status();
+    if (!parsed.ok()) return of_option("--limit", parsed.status());
     limit = static_cast<uint64_t>(*parsed);
   }
   const std::string user = options.owner();

@@ -119,7 +119,7 @@ absl::StatusOr<int> run_jobs(const Context& context, const JobsOptions& options)
   uint64_t limit = context.json ? 0 : kTableRows;
   if (!options.limit.empty()) {
     const auto parsed = parse_number(options.limit, 0, 100000000);
-    if (!parsed.ok()) return parsed.status();
+    if (!parsed.ok()) return of_option("--limit", parsed.status());
     limit = static_cast<uint64_t>(*parsed);
   }
   auto session = Session::open(context.connection);

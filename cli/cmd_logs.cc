@@ -4,8 +4,8 @@
 #include "absl/strings/str_cat.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
+#include "cli/follower.h"
 #include "cli/labels.h"
-#include "cli/waiter.h"
 
 namespace xce::cli {
 namespace {
@@ -25,7 +25,7 @@ absl::StatusOr<int> run_logs(const Context& context, const LogsOptions& options)
   if (!job.ok()) return job.status();
   LogReader reader(job->id, options.error ? XCE_STDERR : XCE_STDOUT, 1);
   if (options.follow) {
-    const auto ended = follow_jobs(**session, {{job->id, {reader}}}, false);
+    const auto ended = follow_jobs(**session, {{job->id, {reader}}}, {});
     if (!ended.ok()) return ended.status();
     return kOk;
   }

@@ -32,24 +32,26 @@ struct QueueChange {
 };
 
 // "none" or a number; 0 stands for no limit.
-absl::Status read_count(const std::string& text, uint32_t field, uint32_t* to, uint32_t* mask) {
+absl::Status read_count(const char* option, const std::string& text, uint32_t field, uint32_t* to,
+                        uint32_t* mask) {
   if (text.empty()) return absl::OkStatus();
   *mask |= field;
   *to = 0;
   if (text == "none") return absl::OkStatus();
   const auto number = parse_number(text, 0, std::numeric_limits<uint32_t>::max());
-  if (!number.ok()) return number.status();
+  if (!number.ok()) return of_option(option, number.status());
   *to = static_cast<uint32_t>(*number);
   return absl::OkStatus();
 }
 
-absl::Status read_time(const std::string& text, uint32_t field, uint32_t* to, uint32_t* mask) {
+absl::Status read_time(const char* option, const std::string& text, uint32_t field, uint32_t* to,
+                       uint32_t* mask) {
   if (text.empty()) return absl::OkStatus();
   *mask |= field;
   *to = 0;
   if (text == "none") return absl::OkStatus();
   const auto time = parse_duration_s(text);
-  if (!time.ok()) return time.status();
+  if (!time.ok()) return of_option(option, time.status());
   *to = *time;
   return absl::OkStatus();
 }
@@ -70,20 +72,22 @@ absl::Status read_change(const QueueOptions& options, QueueChange* change) {
   if (!options.priority.empty()) {
     constexpr int64_t kMax = std::numeric_limits<int32_t>::max();
     const auto priority = parse_number(options.priority, -kMax, kMax);
-    if (!priority.ok()) return priority.status();
+    if (!priority.ok()) return of_option("--priority", priority.status());
     queue.priority = static_cast<int32_t>(*priority);
     *mask |= XCE_QUEUE_PRIORITY;
   }
   for (const absl::Status& status :
-       {read_time(options.default_time, XCE_QUEUE_DEFAULT_TIME, &queue.default_time_s, mask),
-        read_time(options.max_time, XCE_QUEUE_MAX_TIME, &queue.max_time_s, mask),
-        read_count(options.max_running, XCE_QUEUE_MAX_RUNNING, &queue.max_running, mask),
-        read_count(options.max_running_per_user, XCE_QUEUE_MAX_RUNNING_PER_USER,
-                   &queue.max_running_per_user, mask),
-        read_count(options.max_pending_per_user, XCE_QUEUE_MAX_PENDING_PER_USER,
-                   &queue.max_pending_per_user, mask),
-        read_count(options.max_cpus_per_user, XCE_QUEUE_MAX_CPUS_PER_USER, &queue.max_cpus_per_user,
-                   mask)}) {
+       {read_time("--default-time", options.default_time, XCE_QUEUE_DEFAULT_TIME,
+                  &queue.default_time_s, mask),
+        read_time("--max-time", options.max_time, XCE_QUEUE_MAX_TIME, &queue.max_time_s, mask),
+        read_count("--max-running", options.max_running, XCE_QUEUE_MAX_RUNNING, &queue.max_running,
+                   mask),
+        read_count("--max-running-per-user", options.max_running_per_user,
+                   XCE_QUEUE_MAX_RUNNING_PER_USER, &queue.max_running_per_user, mask),
+        read_count("--max-pending-per-user", options.max_pending_per_user,
+                   XCE_QUEUE_MAX_PENDING_PER_USER, &queue.max_pending_per_user, mask),
+        read_count("--max-cpus-per-user", options.max_cpus_per_user, XCE_QUEUE_MAX_CPUS_PER_USER,
+                   &queue.max_cpus_per_user, mask)}) {
     if (!status.ok()) return status;
   }
   read_names(options.users, XCE_QUEUE_ALLOWED_USERS, &change->users, &change->user_names, mask);

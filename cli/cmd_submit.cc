@@ -15,6 +15,7 @@
 #include "absl/strings/str_join.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
+#include "cli/follower.h"
 #include "cli/labels.h"
 #include "cli/script.h"
 #include "cli/submit_options.h"
@@ -232,10 +233,15 @@ absl::StatusOr<int> run_submit(const Context& context, const SubmitCommand& comm
   if (!command.wait) return kOk;
   Resolved target{absl::StrCat(submitted->job_id), submitted->job_id, array, XCE_JOB_PENDING};
   int code = kOk;
-  status = wait_for(**session, {target}, 0, [&](const EndedJob& job) {
-    if (code == kOk) code = job.exit_code;
-    if (!command.quiet && !context.json) print(outcome_words(job) + "\n");
-  });
+  status = wait_for(
+      **session, {target}, 0,
+      [&](const EndedJob& job) {
+        if (code == kOk) code = job.exit_code;
+        if (!command.quiet && !context.json) print(outcome_words(job) + "\n");
+      },
+      [&](const xce_job_t& job) {
+        if (!command.quiet) complain(stuck_words(job));
+      });
   if (!status.ok()) return status;
   return code;
 }
@@ -300,7 +306,7 @@ absl::StatusOr<int> follow(Session& session, const SubmitCommand& command, bool 
                           command.job.empty() ? "" : absl::StrCat(" inside job ", command.job),
                           " (Ctrl-C kills ", ids.size() == 1 ? "it)" : "them)"));
   }
-  const auto ended = follow_jobs(session, std::move(jobs), true);
+  const auto ended = follow_jobs(session, std::move(jobs), {false, !command.quiet});
   if (interrupted() != 0 && !ended.ok()) return kill_and_leave(session, ids);
   if (!ended.ok()) return ended.status();
   int code = 0;
@@ -333,6 +339,14 @@ absl::StatusOr<int> run_run(const Context& context, const SubmitCommand& command
   return follow(**session, command, (*spec)->stderr_path != nullptr, *submitted);
 }
 
+// CLI11 does not know what stands after the options.
+void show_tail(CLI::App* app) {
+  auto formatter = std::make_shared<CLI::Formatter>();
+  formatter->column_width(34);
+  formatter->label("OPTIONS", "OPTIONS] SCRIPT [ARGS...] | [OPTIONS] -- COMMAND [ARGS...");
+  app->formatter(formatter);
+}
+
 }  // namespace
 
 void register_submit(Registry* registry) {
@@ -344,6 +358,7 @@ void register_submit(Registry* registry) {
                         "wait for its end; exits like 'xce wait'");
   command.app->add_flag("--quiet", submit_command->quiet, "print only the id");
   command.takes_tail = true;
+  show_tail(command.app);
   command.own_codes = [submit_command] { return submit_command->wait; };
   command.run = [submit_command](const Context& context) {
     return run_submit(context, *submit_command);
@@ -368,6 +383,7 @@ void register_submit(Registry* registry) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   run.app->add_flag("--all-hosts", run_command->all_hosts, "with --job: on each of its hosts");
   run.takes_tail = true;
+  show_tail(run.app);
   run.own_codes = [] { return true; };
   run.run = [run_command](const Context& context) { return run_run(context, *run_command); };
 }

@@ -19,23 +19,13 @@ struct WaitOptions {
   bool quiet = false;
 };
 
-std::string stuck_words(const xce_job_t& job) {
-  const std::string reason = printable(job.reason == nullptr ? "" : job.reason);
-  const std::string rest = reason.empty() ? "" : absl::StrCat(" (", reason, ")");
-  if (job.state == XCE_JOB_HELD)
-    return absl::StrCat("job ", id_of(job), " is held", rest, " and waits until 'xce release ",
-                        id_of(job), "'");
-  return absl::StrCat("job ", id_of(job), " cannot start as things are: ", reason, "; 'xce kill ",
-                      id_of(job), "' gives it up");
-}
-
 absl::StatusOr<int> run_wait(const Context& context, const WaitOptions& options) {
   const auto refs = parse_job_refs(options.ids);
   if (!refs.ok()) return refs.status();
   long long until = 0;
   if (!options.timeout.empty()) {
     const auto ms = parse_duration_ms(options.timeout);
-    if (!ms.ok()) return ms.status();
+    if (!ms.ok()) return of_option("--timeout", ms.status());
     until = steady_ms() + *ms;
   }
   auto session = Session::open(context.connection);

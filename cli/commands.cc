@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "absl/strings/str_cat.h"
 #include "cli/terminal.h"
 
 namespace xce::cli {
@@ -26,6 +27,10 @@ std::string own_user_name() {
 }
 
 void print_json(const Json& json) { print(dump(json, ::isatty(1) == 1) + "\n"); }
+
+absl::Status of_option(const char* option, const absl::Status& status) {
+  return absl::Status(status.code(), absl::StrCat(option, ": ", status.message()));
+}
 
 absl::StatusOr<std::vector<JobRef>> parse_job_refs(const std::vector<std::string>& texts) {
   std::vector<JobRef> out;

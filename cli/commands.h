@@ -66,6 +66,8 @@ void register_pki(Registry* registry);                         // pki init, pki 
 std::string own_user_name();
 // Prints one JSON value and a line end; indented on a terminal.
 void print_json(const Json& json);
+// An error of an option's value, with the option's name before it.
+absl::Status of_option(const char* option, const absl::Status& status);
 // Parses every id. InvalidArgument names the first bad one.
 absl::StatusOr<std::vector<JobRef>> parse_job_refs(const std::vector<std::string>& texts);
 

@@ -70,7 +70,8 @@ Json job_json(const xce_job_t& job, bool full) {
   j["desired"] = desired_word(job.desired);
   j["reason"] = text(job.reason);
   const bool ended = is_ended(job);
-  j["exit_code"] = ended ? Json(job.exit_code) : Json(nullptr);
+  const bool ran = job.start_ms != 0 || job.exit_code != 0;
+  j["exit_code"] = ended && ran ? Json(job.exit_code) : Json(nullptr);
   j["exit_signal"] = ended && job.exit_signal != 0 ? Json(job.exit_signal) : Json(nullptr);
   j["submit_time"] = time_json(job.submit_ms);
   j["eligible_time"] = time_json(job.eligible_ms);

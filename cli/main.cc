@@ -67,8 +67,7 @@ absl::StatusOr<Context> context_of(const GlobalOptions& global, const SplitArgum
   context.connection.verbose = global.verbose;
   if (!global.deadline.empty()) {
     const auto ms = parse_duration_ms(global.deadline);
-    if (!ms.ok())
-      return absl::InvalidArgumentError(absl::StrCat("--deadline: ", ms.status().message()));
+    if (!ms.ok()) return of_option("--deadline", ms.status());
     context.connection.deadline_ms = static_cast<int>(std::min<int64_t>(*ms, 1000ll * 1000 * 1000));
     context.connection.deadline_given = true;
   }
@@ -82,6 +81,13 @@ const Command* parsed_command(Registry* registry) {
     if (command.app->parsed() && command.run) found = &command;
   }
   return found;
+}
+
+const Command* command_of(Registry* registry, const CLI::App* app) {
+  for (const Command& command : registry->commands()) {
+    if (command.app == app) return &command;
+  }
+  return nullptr;
 }
 
 int fail(const absl::Status& status, bool own_codes) {
@@ -140,9 +146,15 @@ int run_main(std::vector<std::string> args) {
     print(absl::StrCat(version.what(), "\n"));
     return kOk;
   } catch (const CLI::ParseError& error) {
-    const std::string name =
-        split.command == nullptr ? "xce" : "xce " + split.command->app->get_name();
-    return usage(absl::StrCat(error.what(), "; see '", name, " --help'"), own_codes_early(split));
+    const std::string name = name_of_parsed(&app);
+    std::string text = absl::StrCat(error.what(), "; see '", name, " --help'");
+    if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) {
+      const std::vector<std::string> extras = app.remaining(true);
+      const Command* group = command_of(&registry, innermost_parsed(&app));
+      const std::string unknown = unknown_words(extras, group, &registry);
+      if (!unknown.empty()) text = unknown;
+    }
+    return usage(text, own_codes_early(split));
   }
   const Command* command = parsed_command(&registry);
   const std::string unknown = unknown_words(app.remaining(true), command, &registry);

@@ -18,6 +18,7 @@ namespace {
 
 constexpr int kNoticeAfterMs = 1000;
 constexpr size_t kIdsPerPage = 500;
+constexpr long long kLookAnywayMs = 60000;  // while waiting for a change
 
 bool worth_waiting(int rc) {
   return xce_is_retriable(rc) || code_of(rc) == absl::StatusCode::kUnavailable;
@@ -157,6 +158,15 @@ absl::StatusOr<int> Session::follow(const std::string& what, long long until_ste
   }
 }
 
+absl::StatusOr<Page> Session::follow_page(const std::string& what, const xce_job_filter_t& filter,
+                                          long long until_steady_ms) {
+  xce_job_page_t* page = nullptr;
+  const auto rc = follow(what, until_steady_ms,
+                         [&](xcecli_ctx_t ctx) { return xcecli_joblist(ctx, &filter, &page); });
+  if (!rc.ok()) return rc.status();
+  return Page(page);
+}
+
 absl::StatusOr<Page> Session::job_page(const xce_job_filter_t& filter) {
   xce_job_page_t* page = nullptr;
   const auto rc = call("cannot list jobs",
@@ -190,6 +200,22 @@ absl::Status Session::pages(xce_job_filter_t filter, bool ended,
     if (page->next_after_id == 0) return absl::OkStatus();
     filter.after_id = page->next_after_id;
   }
+}
+
+absl::StatusOr<bool> Session::watch_jobs(const std::string& what, const std::vector<uint64_t>& ids,
+                                         long long until_steady_ms) {
+  if (watch_ == nullptr) watch_ = std::make_unique<JobWatch>(ctx_);
+  if (watch_->covers(ids)) return false;
+  const auto rc =
+      follow(what, until_steady_ms, [&](xcecli_ctx_t) { return watch_->subscribe(ids); });
+  if (!rc.ok()) return rc.status();
+  return true;
+}
+
+std::vector<uint64_t> Session::wait_for_change(long long until_steady_ms) {
+  const long long left = until_steady_ms - steady_ms();
+  return watch_->wait(until_steady_ms == 0 ? kLookAnywayMs
+                                           : std::clamp<long long>(left, 0, kLookAnywayMs));
 }
 
 absl::StatusOr<int64_t> Session::now_ms() {

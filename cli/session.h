@@ -15,6 +15,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "cli/job_watch.h"
 #include "cli/parse.h"
 #include "cli/settings.h"
 
@@ -53,12 +54,25 @@ class Session {
   absl::StatusOr<int> follow(const std::string& what, long long until_steady_ms,
                              const std::function<int(xcecli_ctx_t)>& op);
 
+  // A page of jobs, read with follow().
+  absl::StatusOr<Page> follow_page(const std::string& what, const xce_job_filter_t& filter,
+                                   long long until_steady_ms);
   absl::StatusOr<Page> job_page(const xce_job_filter_t& filter);
   // Calls `each` for every job of all pages. Stops early, and well, when it returns false.
   absl::Status all_jobs(xce_job_filter_t filter, const std::function<bool(const xce_job_t&)>& each);
   // The same of jobs that have ended, however long ago.
   absl::Status ended_jobs(xce_job_filter_t filter,
                           const std::function<bool(const xce_job_t&)>& each);
+
+  // From now on changes of these jobs (1 to XCE_MAX_WATCHED_JOBS) are heard of by wait_for_change.
+  // True: they were not until now, so read how they stand; false: they are already. Patient as
+  // follow().
+  absl::StatusOr<bool> watch_jobs(const std::string& what, const std::vector<uint64_t>& ids,
+                                  long long until_steady_ms);
+  // Waits for a change of a watched job and gives the ids of those that changed. None: until_ms (0:
+  // none) or a while has passed, a signal is remembered, or the connection was lost; watch_jobs
+  // tells.
+  std::vector<uint64_t> wait_for_change(long long until_steady_ms);
 
   // The primary's wall clock.
   absl::StatusOr<int64_t> now_ms();
@@ -76,6 +90,7 @@ class Session {
 
   const Connection connection_;
   xcecli_ctx_t ctx_ = nullptr;
+  std::unique_ptr<JobWatch> watch_;
   bool clock_known_ = false;
   int64_t clock_offset_ms_ = 0;  // primary's wall clock - steady clock
 

@@ -1,6 +1,7 @@
 #include "cli/terminal.h"
 
 #include <signal.h>
+#include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
@@ -20,6 +21,7 @@ const char* program_name = "xce";
 std::atomic<const char*> interrupt_note{""};
 std::atomic<bool> remember{false};
 std::atomic<int> remembered{0};
+std::atomic<int> remembered_fd{-1};
 
 bool write_all(int fd, std::string_view text) {
   while (!text.empty()) {
@@ -37,6 +39,9 @@ bool write_all(int fd, std::string_view text) {
 void on_signal(int signal) {
   if (remember.load() && remembered.load() == 0) {
     remembered.store(signal);
+    const uint64_t one = 1;
+    const ssize_t ignored = ::write(remembered_fd.load(), &one, sizeof(one));
+    (void)ignored;
     return;
   }
   const char* note = interrupt_note.load();
@@ -93,8 +98,12 @@ void install_signal_handlers() {
 }
 
 void set_interrupt_note(const char* note) { interrupt_note.store(note); }
-void remember_interrupt() { remember.store(true); }
+void remember_interrupt() {
+  if (remembered_fd.load() < 0) remembered_fd.store(::eventfd(0, EFD_CLOEXEC));
+  remember.store(true);
+}
 int interrupted() { return remembered.load(); }
+int interrupt_fd() { return remembered_fd.load(); }
 
 long long steady_ms() {
   timespec now{};

@@ -29,6 +29,9 @@ void set_interrupt_note(const char* note);
 void remember_interrupt();
 // The remembered signal, or 0.
 int interrupted();
+// Readable once a signal is remembered, for poll(); -1 (which poll() leaves alone) before
+// remember_interrupt().
+int interrupt_fd();
 // Sleeps; returns early when a signal is remembered.
 void sleep_ms(int ms);
 // Milliseconds of a clock that never goes back.

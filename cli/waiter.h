@@ -1,4 +1,5 @@
-// Waiting for jobs to end, and reading their output meanwhile. I/O; lives through failovers.
+// Waiting for jobs to end: by pushes, so that nobody is asked
+// while nothing happens. I/O; lives through failovers.
 #ifndef XCE_CLI_WAITER_H_
 #define XCE_CLI_WAITER_H_
 
@@ -30,45 +31,19 @@ struct EndedJob {
 // when it passes, Cancelled on a signal.
 // `stuck` (may be empty) is told once of each job that will not start by itself: held, or asking
 // for what is not there.
-absl::Status wait_for(Session& session, std::vector<Resolved> targets, long long until_steady_ms,
-                      const std::function<void(const EndedJob&)>& each,
+absl::Status wait_for(Session& session, const std::vector<Resolved>& targets,
+                      long long until_steady_ms, const std::function<void(const EndedJob&)>& each,
                       const std::function<void(const xce_job_t&)>& stuck = nullptr);
 
+// For somebody who waits for a job that will not start by itself (is_stuck): why, and what to do.
+std::string stuck_words(const xce_job_t& job);
 // How `job` ended, when it did.
 EndedJob ended_job(const xce_job_t& job);
 // "Job 17 COMPLETED after 3 s", "Job 18 FAILED: exit code 3".
 std::string outcome_words(const EndedJob& job);
 
-// Copies a job's output to a descriptor of this process as it grows.
-class LogReader {
- public:
-  LogReader(uint64_t job_id, xce_stream_t stream, int fd)
-      : job_id_(job_id), stream_(stream), fd_(fd) {}
-
-  // Copies what is there. True: the end of what there is now; false: interrupted or more may be had
-  // at once. follow: an outage is waited for.
-  absl::Status pump(Session& session, bool follow);
-  uint64_t offset() const { return offset_; }
-  void restart() { offset_ = 0; }
-
- private:
-  const uint64_t job_id_;
-  const xce_stream_t stream_;
-  const int fd_;
-  uint64_t offset_ = 0;
-};
-
-struct FollowedJob {
-  uint64_t id = 0;
-  std::vector<LogReader> readers;
-};
-
-// Copies the output of these jobs as it grows until all have ended and all was copied; then tells
-// how they ended, in their order. Output that cannot be read for a while (its worker is finding the
-// new primary) is waited for; then it is an error, or with quiet_errors a complaint, and the wait
-// goes on.
-absl::StatusOr<std::vector<EndedJob>> follow_jobs(Session& session, std::vector<FollowedJob> jobs,
-                                                  bool quiet_errors);
+// The error that stands for a job or array that the cluster does not know any more.
+absl::Status forgotten(const std::string& what);
 
 }  // namespace xce::cli
 

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <fstream>
+#include <thread>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -62,7 +63,9 @@ TEST_F(CommandLine, ExitCodesOfJobsAndOfFailures) {
   EXPECT_EQ(xce({"no-such-command"}).code, 2);
   const Finished held = xce({"submit", "--hold", "--workdir", work(), "--", "/bin/true"});
   ASSERT_EQ(held.code, 0) << held.err;
-  EXPECT_EQ(xce({"wait", "--timeout", "0.2", "3"}).code, 127) << "120 + 7, wait timeout";
+  const Finished late = xce({"wait", "--timeout", "0.2", "3"});
+  EXPECT_EQ(late.code, 127) << "120 + 7, wait timeout";
+  EXPECT_TRUE(absl::StrContains(late.err, "xce release 3")) << "why it waits: " << late.err;
   EXPECT_EQ(xce({"kill", "3"}).code, 0);
   EXPECT_EQ(xce({"kill", "999"}).code, 3);
 }
@@ -90,6 +93,34 @@ TEST_F(CommandLine, ACommandUnderAKeyIsDoneOnceAlsoAcrossAFailover) {
   EXPECT_TRUE(absl::StrContains(other.err, "another request")) << other.err;
   EXPECT_EQ(xce({"kill", "1", "--op-key", "k2"}).code, 0);
   EXPECT_EQ(xce({"kill", "1", "--op-key", "k2"}).code, 0);
+}
+
+TEST_F(CommandLine, WhoWaitsIsToldOfTheEndAcrossAFailover) {
+  const Finished submitted =
+      xce({"submit", "--workdir", work(), "--", "/bin/sh", "-c",
+           "echo begun; while [ ! -e go ]; do sleep 0.02; done; echo over; exit 3"});
+  ASSERT_EQ(submitted.code, 0) << submitted.err;
+  const Finished array = xce({"submit", "--array", "0-2", "--workdir", work(), "--", "/bin/sh",
+                              "-c", "while [ ! -e go ]; do sleep 0.02; done"});
+  ASSERT_EQ(array.code, 0) << array.err;
+  Finished waited, followed, several;
+  std::thread waits([&] { waited = xce({"wait", "1"}); });
+  std::thread follows([&] { followed = xce({"logs", "-f", "1"}); });
+  std::thread waits_for_array([&] { several = xce({"wait", "1", "2"}); });
+  const int old = cluster_->wait_primary(-1, milliseconds(10000));
+  ASSERT_TRUE(wait_until([&] { return xce({"logs", "1"}).out == "begun\n"; }, milliseconds(10000)));
+  cluster_->controller(old).kill9();
+  EXPECT_GE(cluster_->wait_primary(old, milliseconds(10000)), 0);
+  std::ofstream(work() + "/go") << "";
+  waits.join();
+  follows.join();
+  waits_for_array.join();
+  EXPECT_EQ(waited.code, 3) << waited.err;
+  EXPECT_TRUE(absl::StrContains(waited.out, "Job 1 FAILED with exit code 3")) << waited.out;
+  EXPECT_EQ(followed.code, 0) << followed.err;
+  EXPECT_EQ(followed.out, "begun\nover\n");
+  EXPECT_EQ(several.code, 3) << several.err;
+  EXPECT_TRUE(absl::StrContains(several.out, "Job 2[2] COMPLETED")) << several.out;
 }
 
 TEST_F(CommandLine, BadScriptsAreRefusedWithAWayOut) {
