@@ -86,8 +86,10 @@ func goJob(from *C.xce_job_t) model.Job {
 		job.StepOf = &owner
 	}
 	if from.state >= model.FirstEndedState {
-		code := int32(from.exit_code)
-		job.ExitCode, job.ExitSignal = &code, orNull(from.exit_signal)
+		if code := int32(from.exit_code); code != 0 || from.start_ms != 0 {
+			job.ExitCode = &code
+		}
+		job.ExitSignal = orNull(from.exit_signal)
 	}
 	for _, alloc := range unsafe.Slice(from.allocs, from.nallocs) {
 		job.Hosts = append(job.Hosts, text(alloc.host))

@@ -128,15 +128,6 @@ func (c *Client) ControlJob(ctx context.Context, id uint64, action model.Action,
 
 // ModifyJob changes what change names; wholeArray: of every task of the array whose first id it is.
 func (c *Client) ModifyJob(ctx context.Context, id uint64, change model.JobChange, wholeArray bool) error {
-	ids := []uint64{id}
-	if wholeArray { // libxce modifies single jobs
-		// Which tasks are left changes, so a repetition would not be the same request; done twice it does no harm.
-		ctx = model.WithOpKey(ctx, "")
-		var err error
-		if ids, err = c.taskIDs(ctx, id); err != nil {
-			return err
-		}
-	}
 	_, err := call(ctx, c.caller, true, func(deadline time.Duration) (struct{}, error) {
 		var a arena
 		defer a.free()
@@ -155,32 +146,14 @@ func (c *Client) ModifyJob(ctx context.Context, id uint64, change model.JobChang
 		if change.Queue != nil {
 			fields.queue, mask = a.text(*change.Queue), mask|8
 		}
+		if wholeArray {
+			mask |= C.XCE_MODIFY_WHOLE_ARRAY
+		}
 		return struct{}{}, c.write(ctx, deadline, func() C.int {
-			return C.xcecli_jobmodify(c.ctx, a.ids(ids), C.size_t(len(ids)), &fields, mask)
+			return C.xcecli_jobmodify(c.ctx, a.ids([]uint64{id}), 1, &fields, mask)
 		})
 	})
 	return err
-}
-
-// taskIDs lists the tasks of an array that have not ended.
-func (c *Client) taskIDs(ctx context.Context, array uint64) ([]uint64, error) {
-	var ids []uint64
-	for after := uint64(0); ; {
-		page, err := c.ListJobs(ctx, model.JobFilter{ArrayID: array, States: 1<<model.FirstEndedState - 1, AfterID: after})
-		if err != nil {
-			return nil, err
-		}
-		for i := range page.Jobs {
-			ids = append(ids, page.Jobs[i].ID)
-		}
-		if after = page.NextAfterID; after == 0 {
-			break
-		}
-	}
-	if len(ids) == 0 {
-		return nil, &model.Error{Status: model.StatusNoEnt, Code: "E_XCE_NOENT", Message: fmt.Sprintf("array %d has no tasks that have not ended", array)}
-	}
-	return ids, nil
 }
 
 // ControlQueue does an action to a queue; Create takes its settings from queue, Update those of the fields in mask, the others only its name.

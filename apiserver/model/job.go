@@ -56,7 +56,7 @@ type Job struct {
 	State              string            `json:"state"`
 	Desired            string            `json:"desired" doc:"what was asked for: run, suspend or kill"`
 	Reason             string            `json:"reason" doc:"why it is in this state, in words"`
-	ExitCode           *int32            `json:"exit_code" doc:"128 + signal when a signal ended it; null until it ended"`
+	ExitCode           *int32            `json:"exit_code" doc:"128 + signal when a signal ended it; null until it ended, and when it never ran"`
 	ExitSignal         *uint32           `json:"exit_signal"`
 	SubmitTime         *string           `json:"submit_time"`
 	EligibleTime       *string           `json:"eligible_time"`
