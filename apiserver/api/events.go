@@ -13,8 +13,8 @@ import (
 const eventsPath = "/api/v1/events"
 
 // serveEvents streams changes as server-sent events: `event` is the kind, `id` the revision, `data` a model.Event. A stream that comes
-// back with Last-Event-ID gets what it missed, some of it twice (events show whole values, so that does no harm), or 410, which means: list anew
-// and come without it. A stream that reads too slowly gets `gap`, which means the same. `shutdown` says that this server goes down.
+// back with Last-Event-ID gets what it missed, some of it twice (events show whole values, so that does no harm), or 410, which means: come without it, then list
+// anew. A stream that reads too slowly gets `gap`, which means the same. `shutdown` says that this server goes down.
 func (s *Server) serveEvents(w http.ResponseWriter, r *http.Request) {
 	var after uint64
 	if text := r.Header.Get("Last-Event-ID"); text != "" {
@@ -26,7 +26,7 @@ func (s *Server) serveEvents(w http.ResponseWriter, r *http.Request) {
 	}
 	subscription := s.hub.Subscribe(after)
 	if subscription == nil {
-		newProblem(http.StatusGone, "E_XCE_STALE", fmt.Sprintf("what came after event %d is no longer known: list what you need anew, then connect without Last-Event-ID",
+		newProblem(http.StatusGone, "E_XCE_STALE", fmt.Sprintf("what came after event %d is no longer known: connect without Last-Event-ID, then list what you need anew",
 			after), requestID(r.Context())).write(w)
 		return
 	}

@@ -180,6 +180,7 @@ func RegisterToBackend(config *Config, hub *events.Hub, log *zap.Logger) (*Clien
 	client.rejoin = &Rejoiner{
 		join:       client.join,
 		generation: func() uint64 { return uint64(C.xcecli_generation(client.ctx)) },
+		last:       hub.Last,
 		joined:     client.resume,
 		health:     client.health,
 		log:        log,
@@ -376,11 +377,10 @@ func (c *Client) join() (uint64, error) {
 	return uint64(joined.revision), err
 }
 
-// resume asks the controllers for what was pushed between the last event that came and the join. What they no longer have becomes a gap, by
-// them or here.
-func (c *Client) resume(revision uint64) {
-	if last := c.hub.Last(); last != 0 {
-		err := c.withThread(context.Background(), joinDeadline, func() C.int { return C.xcecli_subscribe(c.ctx, C.uint64_t(last)) })
+// resume asks the controllers for what was pushed after a revision, before the join. What they no longer have becomes a gap, by them or here.
+func (c *Client) resume(revision, from uint64) {
+	if from != 0 {
+		err := c.withThread(context.Background(), joinDeadline, func() C.int { return C.xcecli_subscribe(c.ctx, C.uint64_t(from)) })
 		if err == nil {
 			return
 		}

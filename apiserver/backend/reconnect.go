@@ -18,7 +18,8 @@ import (
 type Rejoiner struct {
 	join       func() (revision uint64, err error) // xcecli_join
 	generation func() uint64                       // xcecli_generation
-	joined     func(revision uint64)               // told of every success; may be nil
+	last       func() uint64                       // the newest revision that was pushed; 0: none; may be nil
+	joined     func(revision, from uint64)         // told of every success, and after which revision pushes may be missing; may be nil
 	health     *Health
 	log        *zap.Logger
 
@@ -28,7 +29,13 @@ type Rejoiner struct {
 	mu        sync.Mutex    // one join at a time
 	lastWarn  time.Time     // under mu
 	failures  int           // under mu
+	from      uint64        // under mu: pushes may be missing after this revision
+	resuming  bool          // under mu: a join is due, and from is that of its need
+	resumed   time.Time     // under mu: when from was used
 }
+
+// For so long after a join what came last may be new while older pushes are still coming.
+const replayTime = 2 * time.Second
 
 // Flag says that a new join is needed. No I/O, no lock, no call into libxce: the library calls it while it repairs a connection.
 func (r *Rejoiner) Flag() { r.wanted.Add(1) }
@@ -52,6 +59,7 @@ func (r *Rejoiner) Rejoin() error {
 	}
 	defer r.mu.Unlock()
 	wanted, generation := r.wanted.Load(), r.generation()
+	r.noteMissing()
 	revision, err := r.join()
 	if err != nil {
 		r.failures++
@@ -69,10 +77,26 @@ func (r *Rejoiner) Rejoin() error {
 	r.health.MarkHealthy()
 	r.log.Info("joined the cluster", zap.Uint64("revision", revision), zap.Uint64("generation", r.joinedGen.Load()), zap.Int("failures", r.failures))
 	r.failures, r.lastWarn = 0, time.Time{}
+	if r.Needed() {
+		return nil // another connection is to join yet, and will ask for what is missing
+	}
+	r.resuming, r.resumed = false, time.Now()
 	if r.joined != nil {
-		r.joined(revision)
+		r.joined(revision, r.from)
 	}
 	return nil
+}
+
+// noteMissing remembers how far pushes had come before the join. Afterwards it would be too late: from the moment that the controllers take a
+// join, also one whose answer is lost, new pushes come and hide that there are older ones. Runs under mu.
+func (r *Rejoiner) noteMissing() {
+	if r.resuming || r.last == nil {
+		return
+	}
+	r.resuming = true
+	if last := r.last(); r.from == 0 || last < r.from || time.Since(r.resumed) > replayTime {
+		r.from = last
+	}
 }
 
 // goBackendRejoin is the library's rejoin hook. It runs while a connection is being repaired: it sets the flag and nothing else. Whoever made

@@ -23,6 +23,8 @@ type cluster struct {
 	beats      int
 	hellos     int
 	told       []uint64
+	pushed     uint64   // the newest revision
+	from       []uint64 // where pushes were resumed
 	health     *Health
 	rejoin     *Rejoiner
 	clock      *clock
@@ -45,9 +47,13 @@ func newCluster() *cluster {
 			return 77, nil
 		},
 		generation: func() uint64 { return c.generation },
-		joined:     func(revision uint64) { c.told = append(c.told, revision) },
-		health:     c.health,
-		log:        zap.NewNop(),
+		last:       func() uint64 { return c.pushed },
+		joined: func(revision, from uint64) {
+			c.told = append(c.told, revision)
+			c.from = append(c.from, from)
+		},
+		health: c.health,
+		log:    zap.NewNop(),
 	}
 	c.prober = &prober{
 		beat:   func() error { c.beats++; return c.beatErr },
@@ -191,4 +197,39 @@ func TestProbesAreSparseWhileWellAndFrequentWhileNot(t *testing.T) {
 	c.helloErr = nil
 	c.tick()
 	require.False(t, c.health.IsDegraded())
+}
+
+// New pushes come as soon as the controllers have taken a join, before anybody could ask how far the old ones had come.
+func TestPushesResumeWhereTheyHadComeBeforeTheJoin(t *testing.T) {
+	c := newCluster()
+	c.join(t)
+	require.Equal(t, []uint64{0}, c.from, "none yet: the streams get a gap")
+	c.pushed = 40
+	c.onJoin = func() { c.pushed = 50 }
+	c.failJoins = 1 // the controllers have taken it; its answer is lost
+	c.rejoin.Flag()
+	require.Error(t, c.rejoin.Rejoin())
+	require.NoError(t, c.rejoin.Rejoin())
+	require.Equal(t, []uint64{0, 40}, c.from)
+	c.pushed = 60
+	c.rejoin.Flag() // again, before all that was missed has surely come
+	require.NoError(t, c.rejoin.Rejoin())
+	require.Equal(t, []uint64{0, 40, 40}, c.from)
+	c.rejoin.resumed = time.Now().Add(-replayTime - time.Second)
+	c.pushed = 70
+	c.rejoin.Flag()
+	require.NoError(t, c.rejoin.Rejoin())
+	require.Equal(t, []uint64{0, 40, 40, 70}, c.from)
+}
+
+// A join that had to reconnect is followed by another one, which resumes.
+func TestAJoinThatReconnectedLeavesResumingToTheNext(t *testing.T) {
+	c := newCluster()
+	c.pushed = 40
+	c.onJoin = func() { c.generation++; c.pushed += 10; c.rejoin.Flag(); c.onJoin = nil }
+	c.rejoin.Flag()
+	require.NoError(t, c.rejoin.Rejoin())
+	require.Empty(t, c.from)
+	require.NoError(t, c.rejoin.Rejoin())
+	require.Equal(t, []uint64{40}, c.from)
 }

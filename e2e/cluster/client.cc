@@ -60,18 +60,16 @@ int64_t Client::submit(const xce_job_spec_t& spec, uint32_t* count) {
   return rc < 0 ? rc : static_cast<int64_t>(out.job_id);
 }
 
-std::map<uint64_t, JobRow> Client::jobs(int* status, bool stale_ok) {
-  std::map<uint64_t, JobRow> rows;
+int Client::read_pages(List list, bool stale_ok, std::map<uint64_t, JobRow>* rows) {
   xce_job_filter_t filter{};
   filter.stale_ok = stale_ok;
   for (;;) {
     xce_job_page_t* page = nullptr;
-    const int rc = xcecli_joblist(ctx_, &filter, &page);
-    if (status != nullptr) *status = rc;
-    if (rc < 0) return rows;
+    const int rc = list(ctx_, &filter, &page);
+    if (rc < 0) return rc;
     for (size_t i = 0; i < page->njobs; ++i) {
       const xce_job_t& job = page->jobs[i];
-      JobRow& row = rows[job.id];
+      JobRow& row = (*rows)[job.id];
       row.id = job.id;
       row.name = job.spec.name;
       row.reason = job.reason;
@@ -86,8 +84,23 @@ std::map<uint64_t, JobRow> Client::jobs(int* status, bool stale_ok) {
     }
     filter.after_id = page->next_after_id;
     xce_free_job_page(page);
-    if (filter.after_id == 0) return rows;
+    if (filter.after_id == 0) return 0;
   }
+}
+
+std::map<uint64_t, JobRow> Client::jobs(int* status, bool stale_ok) {
+  std::map<uint64_t, JobRow> rows;
+  const int rc = read_pages(xcecli_joblist, stale_ok, &rows);
+  if (status != nullptr) *status = rc;
+  return rows;
+}
+
+std::map<uint64_t, JobRow> Client::jobs_and_history(int* status) {
+  std::map<uint64_t, JobRow> rows;
+  int rc = read_pages(xcecli_joblist, false, &rows);
+  if (rc >= 0) rc = read_pages(xcecli_jobhist, false, &rows);
+  if (status != nullptr) *status = rc;
+  return rows;
 }
 
 std::string Client::master() const {

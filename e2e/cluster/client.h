@@ -41,10 +41,15 @@ class Client {
   int64_t submit(const xce_job_spec_t& spec, uint32_t* count = nullptr);
   // Every job, over all pages; the status is in *status (0 ok).
   std::map<uint64_t, JobRow> jobs(int* status = nullptr, bool stale_ok = false);
+  // The same, and those that have ended so long ago that they are history.
+  std::map<uint64_t, JobRow> jobs_and_history(int* status = nullptr);
   int64_t generation() const { return static_cast<int64_t>(xcecli_generation(ctx_)); }
   std::string master() const;
 
  private:
+  using List = int (*)(xcecli_ctx_t, const xce_job_filter_t*, xce_job_page_t**);
+  int read_pages(List list, bool stale_ok, std::map<uint64_t, JobRow>* rows);
+
   xcecli_ctx_t ctx_ = nullptr;
 };
 

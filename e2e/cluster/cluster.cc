@@ -6,10 +6,13 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "e2e/cluster/run.h"
 #include "libxce/net/pki.h"
 
 namespace xce::e2e {
@@ -17,10 +20,14 @@ namespace {
 
 constexpr milliseconds kStartLimit{20000};
 constexpr int kProbeDeadlineMs = 400;
+constexpr char kTester[] = "tester";
+constexpr char kTokenSecret[] = "known to this test only, and longer than 32 bytes\n";
 
 absl::Status missing(const std::string& program) {
   return absl::NotFoundError(absl::StrCat("program ", program, " is not built: run ./dev build"));
 }
+
+std::string scheduler_name(int i) { return absl::StrCat("sched", i + 1); }
 
 }  // namespace
 
@@ -76,8 +83,7 @@ absl::StatusOr<std::unique_ptr<Cluster>> Cluster::start(const ClusterOptions& op
 absl::Status Cluster::make_links() {
   const int nodes = controllers();
   dials_.resize(nodes);
-  worker_peers_.assign(options_.workers, masters());
-  if (!options_.links && !options_.worker_links) return absl::OkStatus();
+  if (!options_.links && !options_.worker_links && !options_.daemon_links) return absl::OkStatus();
   links_ = std::make_unique<Proxy>();
   for (int i = 0; options_.worker_links && i < options_.workers; ++i) {
     std::vector<std::string> peers;
@@ -86,7 +92,7 @@ absl::Status Cluster::make_links() {
       if (port == 0) return absl::UnavailableError("no port for a link of a worker");
       peers.push_back(absl::StrCat("127.0.0.1:", port));
     }
-    worker_peers_[i] = absl::StrJoin(peers, ",");
+    candidates_[worker_node(i)] = absl::StrJoin(peers, ",");
   }
   for (int from = 0; options_.links && from < nodes; ++from)
     for (int to = 0; to < nodes; ++to) {
@@ -96,7 +102,34 @@ absl::Status Cluster::make_links() {
       dials_[from].push_back("--dial");
       dials_[from].push_back(absl::StrCat(to + 1, "=127.0.0.1:", port));
     }
+  return options_.daemon_links ? make_daemon_links() : absl::OkStatus();
+}
+
+absl::Status Cluster::make_daemon_links() {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  return absl::OkStatus();  // it would have to be the first preloaded library
+#endif
+  links_library_ = find_program("e2e/cluster/liblinks.so");
+  if (links_library_.empty()) return missing("e2e/cluster/liblinks.so");
+  std::vector<int> daemons = {apiserver_node()};
+  for (int i = 0; i < options_.workers; ++i) daemons.push_back(worker_node(i));
+  for (int i = 0; i < options_.schedulers; ++i) daemons.push_back(scheduler_node(i));
+  for (const int from : daemons) {
+    std::vector<std::string> ways;
+    for (int to = 0; to < controllers(); ++to) {
+      const uint16_t port = links_->add_link(from, to, ports_[to]);
+      if (port == 0) return absl::UnavailableError("no port for a link of a daemon");
+      ways.push_back(absl::StrCat(ports_[to], "=", port));
+    }
+    link_env_[from] = {absl::StrCat("LD_PRELOAD=", links_library_),
+                       absl::StrCat("XCE_TEST_LINKS=", absl::StrJoin(ways, ","))};
+  }
   return absl::OkStatus();
+}
+
+std::string Cluster::candidates(int node) const {
+  const auto own = candidates_.find(node);
+  return own == candidates_.end() ? masters() : own->second;
 }
 
 absl::Status Cluster::make_faults() {
@@ -144,7 +177,10 @@ std::string Cluster::data_dir(int node) const {
                       disks_[node] > 0 ? absl::StrCat("-", disks_[node]) : "");
 }
 
-std::string Cluster::address(int node) const { return absl::StrCat("127.0.0.1:", ports_[node]); }
+std::string Cluster::address(int node) const {
+  return absl::StrCat(options_.network != nullptr ? options_.network->address(node) : "127.0.0.1",
+                      ":", ports_[node]);
+}
 std::string Cluster::api_address() const { return absl::StrCat("127.0.0.1:", api_port_); }
 
 std::string Cluster::masters() const {
@@ -173,12 +209,28 @@ ClientTls Cluster::certificate(const std::string& role, const std::string& name)
   return {dir + "/ca.crt", stem + ".crt", stem + ".key"};
 }
 
-ClientTls Cluster::user_certificate() { return certificate("user", "tester"); }
+ClientTls Cluster::user_certificate() { return certificate("user", kTester); }
+
+std::string Cluster::api_token() const {
+  if (!options_.tls) return "";
+  const Finished made =
+      run("apiserver/xce_apiserver", {"token", "--key", dir_ + "/pki/token.key", "--user", kTester,
+                                      "--role", geteuid() == 0 ? "admin" : "user", "--uid",
+                                      absl::StrCat(geteuid()), "--gid", absl::StrCat(getegid())});
+  if (made.code != 0) fprintf(stderr, "%s\n", made.err.c_str());
+  return std::string(absl::StripAsciiWhitespace(made.out));
+}
 
 std::vector<std::string> Cluster::tls_flags(const std::string& role, const std::string& name) {
   if (!options_.tls) return {};
   const ClientTls files = certificate(role, name);
   return {"--tls-ca", files.ca, "--tls-cert", files.cert, "--tls-key", files.key};
+}
+
+void Cluster::put_on_host(int host, std::vector<std::string>* argv) const {
+  if (options_.network == nullptr) return;
+  const std::vector<std::string> enter = options_.network->on_host(host);
+  argv->insert(argv->begin(), enter.begin(), enter.end());
 }
 
 absl::Status Cluster::start_controller(int node) {
@@ -196,7 +248,7 @@ absl::Status Cluster::start_controller(int node) {
     argv.push_back("--single");
     // Whoever is told where the controller is must not get round the first worker's link.
     if (options_.worker_links && options_.workers > 0)
-      argv.insert(argv.end(), {"--advertise", worker_peers_[0]});
+      argv.insert(argv.end(), {"--advertise", candidates(worker_node(0))});
   } else {
     argv.insert(argv.end(), {"--peers", absl::StrJoin(peers, ",")});
   }
@@ -209,6 +261,7 @@ absl::Status Cluster::start_controller(int node) {
                                      : faults_[node]->environment();
   env.insert(env.end(), env_[node].begin(), env_[node].end());
   argv.insert(argv.begin(), launchers_[node].begin(), launchers_[node].end());
+  put_on_host(node, &argv);
   return controllers_[node]->start(argv, absl::StrCat(dir_, "/logs/controller", node + 1, ".log"),
                                    env);
 }
@@ -218,7 +271,7 @@ absl::Status Cluster::start_worker(int i) {
   if (program.empty()) return missing("worker/xcecd");
   std::vector<std::string> argv = {program,
                                    "--peers",
-                                   worker_peers_[i],
+                                   candidates(worker_node(i)),
                                    "--name",
                                    absl::StrCat("host", i + 1),
                                    "--data-dir",
@@ -232,29 +285,39 @@ absl::Status Cluster::start_worker(int i) {
   const std::vector<std::string> tls = tls_flags("worker", absl::StrCat("host", i + 1));
   argv.insert(argv.end(), tls.begin(), tls.end());
   argv.insert(argv.end(), options_.worker_args.begin(), options_.worker_args.end());
-  return workers_[i]->start(argv, absl::StrCat(dir_, "/logs/worker", i + 1, ".log"));
+  put_on_host(worker_host(i), &argv);
+  return workers_[i]->start(argv, absl::StrCat(dir_, "/logs/worker", i + 1, ".log"),
+                            link_env_[worker_node(i)]);
 }
 
 absl::Status Cluster::start_scheduler(int i) {
   const std::string program = find_program("scheduler/xce_scheduler");
   if (program.empty()) return missing("scheduler/xce_scheduler");
-  std::vector<std::string> argv = {
-      program,        "--peers", masters(), "--name", absl::StrCat("sched", i + 1),
-      "--log-format", "text"};
-  const std::vector<std::string> tls = tls_flags("scheduler", absl::StrCat("sched", i + 1));
+  std::vector<std::string> argv = {program,  "--peers",         candidates(scheduler_node(i)),
+                                   "--name", scheduler_name(i), "--log-format",
+                                   "text"};
+  const std::vector<std::string> tls = tls_flags("scheduler", scheduler_name(i));
   argv.insert(argv.end(), tls.begin(), tls.end());
-  return schedulers_[i]->start(argv, absl::StrCat(dir_, "/logs/scheduler", i + 1, ".log"));
+  return schedulers_[i]->start(argv, absl::StrCat(dir_, "/logs/scheduler", i + 1, ".log"),
+                               link_env_[scheduler_node(i)]);
 }
 
 absl::Status Cluster::start_apiserver() {
   const std::string program = find_program("apiserver/xce_apiserver");
   if (program.empty()) return missing("apiserver/xce_apiserver");
   if (api_port_ == 0) api_port_ = free_port();
-  std::vector<std::string> argv = {program,   "--listen", api_address(), "--peers",
-                                   masters(), "--name",   "api"};
+  std::vector<std::string> argv = {
+      program, "--listen", api_address(), "--peers", candidates(apiserver_node()), "--name", "api"};
   const std::vector<std::string> tls = tls_flags("apiserver", "api");
   argv.insert(argv.end(), tls.begin(), tls.end());
-  return apiserver_->start(argv, dir_ + "/logs/apiserver.log");
+  if (options_.tls) {
+    const std::string key = dir_ + "/pki/token.key";
+    std::ofstream(key) << kTokenSecret;
+    std::filesystem::permissions(key, std::filesystem::perms::owner_read);
+    argv.insert(argv.end(), {"--auth-key", key});
+  }
+  argv.insert(argv.end(), options_.apiserver_args.begin(), options_.apiserver_args.end());
+  return apiserver_->start(argv, dir_ + "/logs/apiserver.log", link_env_[apiserver_node()]);
 }
 
 int Cluster::primary() {
@@ -268,6 +331,17 @@ int Cluster::primary() {
   // Any controller tells its status; hello leads the connection on to the primary.
   if (!leads) xcecli_hello(probe_->ctx(), nullptr);
   return leads ? node : -1;
+}
+
+int Cluster::active_scheduler() {
+  if (primary() < 0) return -1;
+  xce_cluster_status_t* status = nullptr;
+  if (xcecli_clusterstatus(probe_->ctx(), &status) < 0) return -1;
+  const std::string name = status->scheduler == nullptr ? "" : status->scheduler;
+  xce_free_cluster_status(status);
+  for (int i = 0; i < schedulers(); ++i)
+    if (name == scheduler_name(i)) return i;
+  return -1;
 }
 
 int Cluster::wait_primary(int not_this, milliseconds limit) {
@@ -294,6 +368,10 @@ bool Cluster::wait_hosts(int count, milliseconds limit) {
         return up >= count;
       },
       limit);
+}
+
+std::string Cluster::log(const std::string& daemon) const {
+  return read_file(absl::StrCat(dir_, "/logs/", daemon, ".log"));
 }
 
 std::string Cluster::log_tails(size_t lines) const {

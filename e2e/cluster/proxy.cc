@@ -69,9 +69,14 @@ uint16_t Proxy::add_link(int from, int to, uint16_t target) {
 }
 
 void Proxy::set_node(int node, LinkMode mode) {
+  const LinkMode to_it = mode == LinkMode::kMute   ? LinkMode::kDeaf
+                         : mode == LinkMode::kDeaf ? LinkMode::kMute
+                                                   : mode;
   change([&] {
-    for (Link& link : links_)
-      if (link.from == node || link.to == node) link.mode = mode;
+    for (Link& link : links_) {
+      if (link.from == node) link.mode = mode;
+      if (link.to == node) link.mode = to_it;
+    }
   });
 }
 
@@ -114,25 +119,28 @@ void Proxy::run() {
 void Proxy::turn(std::vector<pollfd>* waiting, int* timeout_ms) {
   waiting->assign(1, pollfd{wake_[0], POLLIN, 0});
   for (Link& link : links_) {
-    if (link.mode != LinkMode::kFrozen) accept_on(&link);
-    if (link.mode != LinkMode::kFrozen) waiting->push_back({link.listener, POLLIN, 0});
+    // A handshake needs both ways.
+    if (link.mode != LinkMode::kOpen && link.mode != LinkMode::kCut) continue;
+    accept_on(&link);
+    waiting->push_back({link.listener, POLLIN, 0});
   }
   const Clock::time_point now = Clock::now();
   for (Pair& pair : pairs_) {
     if (pair.link->mode == LinkMode::kCut) pair.broken = true;
-    if (pair.link->mode != LinkMode::kOpen) continue;
-    for (int side = 0; side < 2 && !pair.broken; ++side) pull(&pair, side);
-    for (int side = 0; side < 2 && !pair.broken; ++side) push(&pair, side);
+    for (int side = 0; side < 2 && !pair.broken; ++side)
+      if (pair.passes(side)) pull(&pair, side);
+    for (int side = 0; side < 2 && !pair.broken; ++side)
+      if (pair.passes(1 - side)) push(&pair, side);
     for (int side = 0; side < 2 && !pair.broken; ++side) {
       pollfd wait{pair.fd[side], 0, 0};
-      if (pair.queue[1 - side].size() < kMaxQueued) wait.events |= POLLIN;
-      if (!pair.queue[side].empty()) {
+      if (pair.passes(side) && pair.queue[1 - side].size() < kMaxQueued) wait.events |= POLLIN;
+      if (pair.passes(1 - side) && !pair.queue[side].empty()) {
         const auto due = pair.queue[side].front().due;
         if (due <= now) wait.events |= POLLOUT;
         const auto left = std::chrono::duration_cast<milliseconds>(due - now).count() + 1;
         if (due > now) *timeout_ms = std::min<int>(*timeout_ms, static_cast<int>(left));
       }
-      waiting->push_back(wait);
+      if (wait.events != 0) waiting->push_back(wait);
     }
   }
   for (auto it = pairs_.begin(); it != pairs_.end();) {

@@ -22,6 +22,8 @@ enum class LinkMode {
   kOpen,
   kCut,     // connections end, new ones are closed at once: as when a process is gone
   kFrozen,  // nothing passes and nothing ends: as when packets are dropped
+  kMute,    // what the dialling side sends does not pass, what it gets does
+  kDeaf,    // the other way round
 };
 
 class Proxy {
@@ -33,7 +35,8 @@ class Proxy {
 
   // Listens on a free port of 127.0.0.1 for connections to `target` there. The port, or 0.
   uint16_t add_link(int from, int to, uint16_t target);
-  // Every link from or to this node.
+  // Every link from or to this node. kMute: nothing that it sends passes; kDeaf: nothing reaches
+  // it.
   void set_node(int node, LinkMode mode);
   // The links that `from` dials to `to`, alone.
   void set_link(int from, int to, LinkMode mode);
@@ -54,6 +57,11 @@ class Proxy {
     LinkMode mode = LinkMode::kOpen;
   };
   struct Pair {
+    // Whether what `side` sends passes now.
+    bool passes(int side) const {
+      return link->mode == LinkMode::kOpen ||
+             link->mode == (side == 0 ? LinkMode::kDeaf : LinkMode::kMute);
+    }
     Link* link;
     int fd[2];                   // dialled by the node, dialled by us
     std::deque<Chunk> queue[2];  // what goes to fd[i]

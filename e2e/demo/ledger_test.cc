@@ -43,6 +43,27 @@ TEST(Ledger, SeesEveryKindOfBrokenPromise) {
   remove_tree(dir);
 }
 
+// Whose host is lost is started again, if it asked for that; never two attempts at the same time.
+TEST(Ledger, TellsSecondAttemptsFromRunningTwice) {
+  const std::string dir = make_temp_dir("ledger");
+  std::ofstream(dir + "/runs") << "1.1\n1.2\n1.2-\n"        // fenced, then done
+                                  "2.1\n2.1-\n2.2\n2.2-\n"  // done, not told, done again
+                                  "3.1\n3.2\n3.1-\n"        // at once
+                                  "4.1\n4.2\n"              // may not
+                                  "5.1\n5.1\n";             // one attempt twice
+  Ledger ledger(dir + "/runs");
+  std::map<uint64_t, JobRow> jobs;
+  for (const uint64_t id : {1, 2, 3, 4, 5}) {
+    ledger.acknowledged(id, 1, "COMPLETED", id != 4);
+    jobs[id] = row(id, XCE_JOB_COMPLETED);
+  }
+  const Verdict verdict = ledger.compare(jobs);
+  EXPECT_EQ(verdict.ran_twice, 3);
+  EXPECT_EQ(verdict.attempts_again, 3);
+  EXPECT_EQ(verdict.findings.size(), 3u);
+  remove_tree(dir);
+}
+
 TEST(Ledger, AKeptPromiseIsGood) {
   const std::string dir = make_temp_dir("ledger");
   std::ofstream(dir + "/runs") << "1\n";

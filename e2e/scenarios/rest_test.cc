@@ -6,7 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "e2e/cluster/fixture.h"
-#include "e2e/cluster/run.h"
+#include "e2e/cluster/http.h"
 
 namespace xce::e2e {
 namespace {
@@ -15,13 +15,7 @@ using nlohmann::json;
 
 class Rest : public ClusterTest {
  protected:
-  struct Response {
-    int status = 0;
-    double seconds = 0;
-    std::string headers;
-    json body;
-    std::string text;
-  };
+  using Response = HttpAnswer;
 
   void SetUp() override {
     ClusterTest::SetUp();
@@ -36,23 +30,7 @@ class Rest : public ClusterTest {
 
   Response call(const std::string& method, const std::string& path, const std::string& body = "",
                 const std::string& key = "") {
-    std::vector<std::string> args = {"-sS", "-i",   "-m", "20",
-                                     "-X",  method, "-w", "\n%{http_code} %{time_total}"};
-    if (!body.empty())
-      args.insert(args.end(), {"-H", "Content-Type: application/json", "--data-binary", body});
-    if (!key.empty()) args.insert(args.end(), {"-H", "Idempotency-Key: " + key});
-    args.push_back("http://" + cluster_->api_address() + path);
-    const Finished finished = run("/usr/bin/curl", args);
-    Response response;
-    const size_t last = finished.out.rfind('\n');
-    if (last == std::string::npos) return response;
-    sscanf(finished.out.c_str() + last, "%d %lf", &response.status, &response.seconds);
-    const size_t split = finished.out.find("\r\n\r\n");
-    if (split == std::string::npos) return response;
-    response.headers = finished.out.substr(0, split);
-    response.text = finished.out.substr(split + 4, last - split - 4);
-    response.body = json::parse(response.text, nullptr, false);
-    return response;
+    return Http(cluster_->api_address()).call(method, path, body, key);
   }
   std::string job_body(const std::string& command) {
     return json{{"name", "rest"},

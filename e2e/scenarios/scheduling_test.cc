@@ -84,17 +84,8 @@ class Scheduling : public ClusterTest {
   std::string ledger_line() const {
     return absl::StrCat("echo $XCE_JOB_ID >> ", cluster_->dir(), "/ledger; ");
   }
-  // The number of the active scheduler, or -1.
-  int active() {
-    xce_cluster_status_t* status = nullptr;
-    if (xcecli_clusterstatus(client_->ctx(), &status) < 0) return -1;
-    const std::string name = status->scheduler == nullptr ? "" : status->scheduler;
-    xce_free_cluster_status(status);
-    return name == "sched1" ? 0 : name == "sched2" ? 1 : -1;
-  }
   bool log_has(int scheduler, const std::string& words) const {
-    return absl::StrContains(
-        read_file(absl::StrCat(cluster_->dir(), "/logs/scheduler", scheduler + 1, ".log")), words);
+    return absl::StrContains(cluster_->log(absl::StrCat("scheduler", scheduler + 1)), words);
   }
 
   std::unique_ptr<Client> client_;
@@ -117,28 +108,29 @@ int64_t until_a_job_runs(Client* client, const std::string& work) {
 
 TEST_F(Scheduling, AnotherOneTakesOverWhenTheActiveOneDiesOrStops) {
   start_whole(2);
-  ASSERT_TRUE(wait_until([&] { return active() >= 0; }, milliseconds(10000)));
+  ASSERT_TRUE(wait_until([&] { return cluster_->active_scheduler() >= 0; }, milliseconds(10000)));
   // Both have joined, so that one stands by.
   ASSERT_TRUE(wait_until([&] { return log_has(0, "state taken") && log_has(1, "state taken"); },
                          milliseconds(10000)));
   const int64_t usual_ms = until_a_job_runs(client_.get(), work_);
-  const int first = active();
+  const int first = cluster_->active_scheduler();
   ASSERT_GE(first, 0);
   cluster_->scheduler(first).kill9();
   const int64_t killed_ms = until_a_job_runs(client_.get(), work_);
-  EXPECT_EQ(active(), 1 - first);
+  EXPECT_EQ(cluster_->active_scheduler(), 1 - first);
   EXPECT_LT(killed_ms, 2000);
 
   ASSERT_TRUE(cluster_->start_scheduler(first).ok());  // becomes the active one
-  ASSERT_TRUE(wait_until([&] { return active() == first; }, milliseconds(10000)));
+  ASSERT_TRUE(
+      wait_until([&] { return cluster_->active_scheduler() == first; }, milliseconds(10000)));
   cluster_->scheduler(first).signal(SIGSTOP);
   const int64_t stopped_ms = until_a_job_runs(client_.get(), work_);
-  EXPECT_EQ(active(), 1 - first);
+  EXPECT_EQ(cluster_->active_scheduler(), 1 - first);
   EXPECT_LT(stopped_ms, 8000);
   cluster_->scheduler(first).signal(SIGCONT);
   // What it had under way is refused: it finds out and stands by.
   until_a_job_runs(client_.get(), work_);
-  EXPECT_EQ(active(), 1 - first);
+  EXPECT_EQ(cluster_->active_scheduler(), 1 - first);
   ASSERT_TRUE(all_end());
   for (const auto& [id, job] : client_->jobs()) EXPECT_EQ(job.starts, 1u) << id;
   printf(

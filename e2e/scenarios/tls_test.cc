@@ -1,6 +1,7 @@
 // A cluster in which every link is TLS: jobs run through a failover; who has no certificate of its
 // authority, or another one's, is kept out.
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "e2e/cluster/fixture.h"
 #include "e2e/cluster/run.h"
@@ -23,8 +24,7 @@ class Tls : public ClusterTest {
     return wait_until(
         [&] {
           for (int i = 0; i < cluster_->controllers(); ++i)
-            if (read_file(absl::StrCat(cluster_->dir(), "/logs/controller", i + 1, ".log"))
-                    .find(words) != std::string::npos)
+            if (absl::StrContains(cluster_->log(absl::StrCat("controller", i + 1)), words))
               return true;
           return false;
         },

@@ -34,9 +34,7 @@ class Worker : public ClusterTest {
     return run("cli/xce", args, {"XCE_MASTERS=" + cluster_->masters(), "NO_COLOR=1"});
   }
   std::string work() const { return cluster_->dir() + "/work"; }
-  std::string log_of_worker(int i) const {
-    return read_file(absl::StrCat(cluster_->dir(), "/logs/worker", i + 1, ".log"));
-  }
+  std::string log_of_worker(int i) const { return cluster_->log(absl::StrCat("worker", i + 1)); }
   bool logs(int i, const std::string& words) {
     return wait_until([&] { return absl::StrContains(log_of_worker(i), words); }, kLimit);
   }
@@ -52,7 +50,7 @@ TEST_F(Worker, JoinsWithAStandbyFirstInItsListAndTellsEachCandidate) {
   ASSERT_GE(primary, 0);
   const std::vector<std::string> all = absl::StrSplit(cluster_->masters(), ',');
   const std::string standby = all[(primary + 1) % 3];
-  cluster_->set_worker_peers(0, absl::StrCat(standby, ",", all[primary]));
+  cluster_->set_candidates(Cluster::worker_node(0), absl::StrCat(standby, ",", all[primary]));
   const size_t before = log_of_worker(0).size();
   ASSERT_TRUE(cluster_->start_worker(0).ok());
   EXPECT_TRUE(wait_until(
