@@ -27,12 +27,13 @@ class Slow final : public StateMachine {
   Hand* const hand_;
 };
 
-// Node 2 of three. Primary 1 has given it its log, and just now said that all of it is committed.
+// Node 3 of three, so that by its id it would win. Primary 1 has given it its log, and just now
+// said that all of it is committed.
 class Replay : public testing::Test {
  protected:
   Replay() : machine_(&hand_) {
     Options options;
-    options.self = 2;
+    options.self = 3;
     for (NodeId id = 1; id <= 3; ++id)
       options.peers.push_back({id, "127.0.0.1", static_cast<uint16_t>(id)});
     options.data_dir = directory_.path() + "/node";
@@ -63,30 +64,30 @@ class Replay : public testing::Test {
     message.prev_log_index = message.leader_commit = kLast;
     hand_.deliver(1, message);
   }
-  // Node 3 has lost primary 1 as well; its log ends at `last`, and it has applied so much.
+  // Node 2 has lost primary 1 as well; its log ends at `last`, and it has applied so much.
   void suspected(uint64_t last, uint64_t applied) {
     hand_.events->on_gone(1);
     std::string frame;
     append_suspect_frame({1, 1, 1, last, applied}, &frame);
-    hand_.deliver(3, frame);
+    hand_.deliver(2, frame);
     hand_.finish_writes();
   }
-  // Node 3 says yes to node 2, which stands.
+  // Node 2 says yes to node 3, which stands.
   void elect() {
     xce_core_message vote{};
     vote.type = XCE_MSG_REQUEST_VOTE_RESULT;
     vote.version = 2;
     vote.term = 2;
     vote.vote_granted = true;
-    hand_.deliver(3, vote);
+    hand_.deliver(2, vote);
   }
-  // Node 3 has stored all that it was sent.
-  void stored_by_3() {
+  // Node 2 has stored all that it was sent.
+  void stored_by_2() {
     xce_core_message result{};
     result.type = XCE_MSG_APPEND_ENTRIES_RESULT;
     result.term = 2;
     result.last_log_index = node_->last_index();
-    hand_.deliver(3, result);
+    hand_.deliver(2, result);
   }
 
   TestDirectory directory_;
@@ -125,10 +126,10 @@ TEST_F(Replay, AVoteIsAnsweredWithinTheTurn) {
   ask.last_log_index = kLast;
   ask.last_log_term = 1;
   ask.disrupt_leader = true;
-  hand_.deliver(3, ask);
-  EXPECT_EQ(hand_.last_sent(3, XCE_MSG_REQUEST_VOTE_RESULT), nullptr) << "not on disk yet";
+  hand_.deliver(2, ask);
+  EXPECT_EQ(hand_.last_sent(2, XCE_MSG_REQUEST_VOTE_RESULT), nullptr) << "not on disk yet";
   hand_.finish_writes();
-  const xce_core_message* const answer = hand_.last_sent(3, XCE_MSG_REQUEST_VOTE_RESULT);
+  const xce_core_message* const answer = hand_.last_sent(2, XCE_MSG_REQUEST_VOTE_RESULT);
   ASSERT_NE(answer, nullptr);
   EXPECT_TRUE(answer->vote_granted);
   EXPECT_LE(node_->applied(), before + kTurn);
@@ -151,8 +152,8 @@ TEST_F(Replay, WithTheLongestLogItIsElectedAndHandsOver) {
   elect();
   ASSERT_EQ(node_->role().role, Role::kLeader);
   hand_.finish_writes();
-  stored_by_3();
-  const xce_core_message* const now = hand_.last_sent(3, XCE_MSG_TIMEOUT_NOW);
+  stored_by_2();
+  const xce_core_message* const now = hand_.last_sent(2, XCE_MSG_TIMEOUT_NOW);
   ASSERT_NE(now, nullptr);
   EXPECT_EQ(now->term, 2u);
   EXPECT_LT(node_->applied(), kLast);
@@ -163,9 +164,9 @@ TEST_F(Replay, WhoHasAppliedLessIsNoBetter) {
   elect();
   ASSERT_EQ(node_->role().role, Role::kLeader);
   hand_.finish_writes();
-  stored_by_3();
+  stored_by_2();
   while (hand_.busy) hand_.turn();
-  EXPECT_EQ(hand_.last_sent(3, XCE_MSG_TIMEOUT_NOW), nullptr);
+  EXPECT_EQ(hand_.last_sent(2, XCE_MSG_TIMEOUT_NOW), nullptr);
   EXPECT_TRUE(node_->role().ready);
 }
 

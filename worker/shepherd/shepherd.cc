@@ -30,6 +30,7 @@ namespace {
 constexpr int64_t kNever = INT64_MAX;
 constexpr int64_t kSweepMs = 20;          // between two rounds of KILL
 constexpr int64_t kGiveUpMs = 30 * 1000;  // of KILL without effect: processes stuck in the kernel
+constexpr int kBriefMs = 2;               // who ends within that has start and end told as one
 constexpr int64_t kLookMs = 500;          // between two looks at the lease and at what the job uses
 constexpr char kLeaseMessage[] =
     "ended by its host: it asks to be requeued when its host is lost, and no controller renewed "
@@ -61,6 +62,8 @@ class Shepherd {
   void open_control();
   void watch_signals();
   void write_status(const std::string& record);
+  void append_status(const std::string& record);
+  bool ends_at_once();
   void tell_worker();
   void finish();
   void last_word(const StatusExit& exit);
@@ -126,6 +129,11 @@ void Shepherd::watch_signals() {
 
 // Appends a record and syncs it: only what is on disk may be reported.
 void Shepherd::write_status(const std::string& record) {
+  append_status(record);
+  fdatasync(status_fd_);
+}
+
+void Shepherd::append_status(const std::string& record) {
   size_t done = 0;
   while (done < record.size()) {
     const ssize_t n = pwrite(status_fd_, record.data() + done, record.size() - done,
@@ -136,7 +144,15 @@ void Shepherd::write_status(const std::string& record) {
     done += static_cast<size_t>(n);
   }
   status_end_ += static_cast<off_t>(record.size());
-  fdatasync(status_fd_);
+}
+
+// Whether the job is over already, or will be in a moment. Then one sync puts its start and its end
+// on disk, and the worker is told once.
+bool Shepherd::ends_at_once() {
+  pollfd ended = {signal_fd_, POLLIN, 0};
+  poll(&ended, 1, kBriefMs);
+  reap();
+  return done();
 }
 
 void Shepherd::tell_worker() {
@@ -197,10 +213,11 @@ int Shepherd::run() {
   started.time_ms = wall_ms();
   started.stdout_file = stdout_file_;
   started.stderr_file = stderr_file_;
-  write_status(encode_started(name_, started));
-  tell_worker();
-
-  reap();
+  append_status(encode_started(name_, started));
+  if (!ends_at_once()) {
+    fdatasync(status_fd_);
+    tell_worker();
+  }
   while (!done() && !stuck_) {
     pollfd fds[2] = {{signal_fd_, POLLIN, 0}, {control_fd_, POLLIN, 0}};
     const int64_t deadline = next_deadline();
