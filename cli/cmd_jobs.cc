@@ -175,15 +175,6 @@ absl::StatusOr<int> run_jobs(const Context& context, const JobsOptions& options)
 
 // ---- xce job ID ----
 
-std::string local_time(int64_t ms) {
-  const time_t seconds = ms / 1000;
-  tm parts{};
-  ::localtime_r(&seconds, &parts);
-  char text[64];
-  ::strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &parts);
-  return text;
-}
-
 class Sheet {  // "  Name        value" lines
  public:
   void title(const std::string& text) { absl::StrAppend(&out_, text, "\n"); }
@@ -301,6 +292,12 @@ std::string sheet_of(const xce_job_t& job, int64_t now_ms) {
   sheet.line("User", printable(job.spec.user));
   sheet.line("Queue", printable(job.spec.queue));
   sheet.line("Hosts", printable(hosts_of(job)));
+  for (size_t i = 0; i < job.nallocs; ++i) {
+    const xce_alloc_t& alloc = job.allocs[i];
+    if (alloc.ngres == 0) continue;
+    sheet.line("Has",
+               printable(absl::StrCat(gres_words(alloc.gres, alloc.ngres), " on ", alloc.host)));
+  }
   add_timeline(job, now_ms, &sheet);
   if (job.usage.wall_ms != 0 || job.usage.cpu_ms != 0) {
     sheet.line(

@@ -1,6 +1,7 @@
 #include "cli/commands.h"
 
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "absl/strings/str_cat.h"
@@ -24,6 +25,15 @@ Command& Registry::add(const std::string& name, const std::string& help,
 std::string own_user_name() {
   const char* login = ::getenv("USER");
   return login == nullptr || login[0] == '\0' ? std::string() : std::string(login);
+}
+
+std::string local_time(int64_t ms) {
+  const time_t seconds = ms / 1000;
+  tm parts{};
+  ::localtime_r(&seconds, &parts);
+  char text[64];
+  ::strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &parts);
+  return text;
 }
 
 void print_json(const Json& json) { print(dump(json, ::isatty(1) == 1) + "\n"); }

@@ -51,19 +51,22 @@ class Registry {
   std::list<Command> commands_;
 };
 
-void register_submit(Registry* registry);   // submit, run
-void register_jobs(Registry* registry);     // jobs, job
-void register_history(Registry* registry);  // history
-void register_wait(Registry* registry);     // wait
-void register_logs(Registry* registry);     // logs
-void register_control(Registry* registry);  // kill hold release suspend resume requeue modify
-void register_queues(Registry* registry);   // queues, queue add modify ...
-void register_cluster(Registry* registry);  // hosts drain undrain cluster
+void register_submit(Registry* registry);        // submit, run
+void register_jobs(Registry* registry);          // jobs, job
+void register_history(Registry* registry);       // history
+void register_wait(Registry* registry);          // wait
+void register_logs(Registry* registry);          // logs
+void register_control(Registry* registry);       // kill hold release suspend resume requeue modify
+void register_queues(Registry* registry);        // queues, queue add modify ...
+void register_reservations(Registry* registry);  // reservation create list delete
+void register_cluster(Registry* registry);       // hosts drain undrain cluster
 void register_members(Registry* registry, CLI::App* cluster);  // add remove replace backup
 void register_pki(Registry* registry);                         // pki init, pki issue
 
 // Who asks, as the login says; empty if it does not.
 std::string own_user_name();
+// "2026-11-30 14:30:05", on this machine's clock and in its time zone.
+std::string local_time(int64_t ms);
 // Prints one JSON value and a line end; indented on a terminal.
 void print_json(const Json& json);
 // An error of an option's value, with the option's name before it.

@@ -16,6 +16,15 @@ Json gres_json(const xce_gres_t* gres, size_t n) {
   return out;
 }
 
+Json indices_json(const xce_gres_t* gres, size_t n) {
+  Json out = Json::object();
+  for (size_t i = 0; i < n; ++i)
+    if (gres[i].nindices > 0)
+      out[text(gres[i].name)] =
+          std::vector<uint32_t>(gres[i].indices, gres[i].indices + gres[i].nindices);
+  return out;
+}
+
 Json strings_json(const char* const* items, size_t n) {
   Json out = Json::array();
   for (size_t i = 0; i < n; ++i) out.push_back(text(items[i]));
@@ -85,7 +94,8 @@ Json job_json(const xce_job_t& job, bool full) {
     allocations.push_back(Json{{"host", text(alloc.host)},
                                {"cpus", alloc.cpus},
                                {"memory_mb", alloc.memory_mb},
-                               {"gres", gres_json(alloc.gres, alloc.ngres)}});
+                               {"gres", gres_json(alloc.gres, alloc.ngres)},
+                               {"gres_indices", indices_json(alloc.gres, alloc.ngres)}});
   }
   j["hosts"] = hosts;
   j["allocations"] = allocations;
@@ -141,6 +151,20 @@ Json queue_json(const xce_queue_t& queue) {
   j["pending"] = queue.pending;
   j["running"] = queue.running;
   j["modify_index"] = queue.modify_index;
+  return j;
+}
+
+Json reservation_json(const xce_reservation_t& reservation) {
+  Json j;
+  j["name"] = text(reservation.name);
+  j["hosts"] = strings_json(reservation.hosts, reservation.nhosts);
+  j["cpus"] = reservation.cpus == 0 ? Json(nullptr) : Json(reservation.cpus);
+  j["start_time"] = time_json(reservation.start_ms);
+  j["end_time"] = time_json(reservation.end_ms);
+  j["users"] = strings_json(reservation.users, reservation.nusers);
+  j["queues"] = strings_json(reservation.queues, reservation.nqueues);
+  j["comment"] = text(reservation.comment);
+  j["modify_index"] = reservation.modify_index;
   return j;
 }
 

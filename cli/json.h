@@ -16,6 +16,7 @@ using Json = nlohmann::ordered_json;
 Json job_json(const xce_job_t& job, bool full);
 Json host_json(const xce_host_t& host);
 Json queue_json(const xce_queue_t& queue);
+Json reservation_json(const xce_reservation_t& reservation);
 Json cluster_json(const xce_cluster_status_t& status);
 
 // Compact text; bytes that are no UTF-8 become U+FFFD.

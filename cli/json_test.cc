@@ -31,7 +31,7 @@ TEST(Json, AJobThatWaits) {
 
 TEST(Json, AnEndedTaskInFull) {
   xce_job_t job = bare_job();
-  const xce_gres_t gres{"gpu", 2};
+  const xce_gres_t gres{"gpu", 2, nullptr, 0};
   xce_alloc_t alloc{};
   alloc.host = "n1";
   alloc.cpus = 4;

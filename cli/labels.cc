@@ -1,6 +1,9 @@
 #include "cli/labels.h"
 
+#include <vector>
+
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "cli/exit_code.h"
 #include "cli/parse.h"
 #include "cli/words.h"
@@ -137,8 +140,12 @@ std::string place_of(const xce_job_t& job) {
 
 std::string gres_words(const xce_gres_t* gres, size_t n) {
   std::string out;
-  for (size_t i = 0; i < n; ++i)
+  for (size_t i = 0; i < n; ++i) {
     absl::StrAppend(&out, i == 0 ? "" : ",", gres[i].name, ":", gres[i].count);
+    if (gres[i].nindices == 0) continue;
+    const std::vector<uint32_t> which(gres[i].indices, gres[i].indices + gres[i].nindices);
+    absl::StrAppend(&out, " (", absl::StrJoin(which, ","), ")");
+  }
   return out;
 }
 

@@ -118,6 +118,7 @@ int run_main(std::vector<std::string> args) {
   register_logs(&registry);
   register_control(&registry);
   register_queues(&registry);
+  register_reservations(&registry);
   register_cluster(&registry);
   register_pki(&registry);
   add_global_options(&app, &global);

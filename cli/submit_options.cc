@@ -374,7 +374,7 @@ absl::StatusOr<const xce_job_spec_t*> JobSpecHolder::spec() {
   spec_.env = env_pointers_.data();
   spec_.nenv = env_pointers_.size();
   gres_c_.clear();
-  for (const auto& [name, count] : gres_) gres_c_.push_back({name.c_str(), count});
+  for (const auto& [name, count] : gres_) gres_c_.push_back({name.c_str(), count, nullptr, 0});
   spec_.gres = gres_c_.data();
   spec_.ngres = gres_c_.size();
   spec_.array = array_.data();

@@ -21,7 +21,7 @@ func sampled(t *testing.T) *server {
 	index := uint32(0)
 	s.fake.jobs = []model.JobDetail{{Job: model.Job{ID: 1, ArrayID: &first, ArrayIndex: &index, Name: "n", State: "FAILED", ExitCode: &code, SubmitTime: &text,
 		StartTime: &text, EndTime: &text, Hosts: []string{"h"}, Gres: map[string]uint32{"gpu": 1}, Dependencies: []model.Dependency{{Kind: "afterok", JobID: 7}},
-		Allocations: []model.Allocation{{Host: "h", CPUs: 1, Gres: map[string]uint32{}}}}, Args: []string{"true"}, Env: []string{"A=1"}}}
+		Allocations: []model.Allocation{{Host: "h", CPUs: 1, Gres: map[string]uint32{}, GresIndices: map[string][]uint32{}}}}, Args: []string{"true"}, Env: []string{"A=1"}}}
 	s.fake.hosts = []model.Host{{Name: "h", State: "UP", Gres: map[string]uint32{}, UsedGres: map[string]uint32{}}}
 	s.fake.chunk = model.LogChunk{Data: []byte("out"), EOF: true}
 	s.hub.Publish(model.Event{Kind: "gap", Revision: 5})

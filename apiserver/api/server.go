@@ -27,6 +27,7 @@ type Backend interface {
 	ControlHost(ctx context.Context, action model.HostAction, host, reason string) error
 	ListQueues(ctx context.Context) ([]model.Queue, error)
 	ControlQueue(ctx context.Context, action model.QueueAction, queue model.Queue, mask uint32) error
+	ListReservations(ctx context.Context) ([]model.Reservation, error)
 	ListUsers(ctx context.Context) ([]model.UserUse, error)
 	ClusterStatus(ctx context.Context) (model.Cluster, error)
 	ControlMember(ctx context.Context, action model.MemberAction, id uint64, host string, port uint16) error
@@ -143,6 +144,7 @@ func (s *Server) Handler(page http.Handler) http.Handler {
 	s.registerArrays(api)
 	s.registerHosts(api)
 	s.registerQueues(api)
+	s.registerReservations(api)
 	s.registerCluster(api)
 	s.registerRaw(api, mux)
 	if s.options.Verifier == nil {

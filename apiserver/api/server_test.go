@@ -132,6 +132,9 @@ func (f *fake) ControlQueue(_ context.Context, action model.QueueAction, queue m
 	f.controls = append(f.controls, string(text))
 	return f.err
 }
+func (f *fake) ListReservations(context.Context) ([]model.Reservation, error) {
+	return []model.Reservation{{Name: "exam", Hosts: []string{"n1"}, Users: []string{"ann"}, Queues: []string{}}}, f.err
+}
 func (f *fake) ListUsers(context.Context) ([]model.UserUse, error) {
 	return []model.UserUse{{Name: "ann"}}, f.err
 }

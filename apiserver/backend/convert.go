@@ -53,6 +53,21 @@ func gresMap(list *C.xce_gres_t, n C.size_t) map[string]uint32 {
 	return out
 }
 
+func gresIndices(list *C.xce_gres_t, n C.size_t) map[string][]uint32 {
+	out := make(map[string][]uint32, n)
+	for _, gres := range unsafe.Slice(list, n) {
+		if gres.nindices == 0 {
+			continue
+		}
+		indices := make([]uint32, 0, gres.nindices)
+		for _, index := range unsafe.Slice(gres.indices, gres.nindices) {
+			indices = append(indices, uint32(index))
+		}
+		out[text(gres.name)] = indices
+	}
+	return out
+}
+
 func textList(list **C.char, n C.size_t) []string {
 	out := make([]string, 0, n)
 	for _, s := range unsafe.Slice(list, n) {
@@ -94,7 +109,7 @@ func goJob(from *C.xce_job_t) model.Job {
 	for _, alloc := range unsafe.Slice(from.allocs, from.nallocs) {
 		job.Hosts = append(job.Hosts, text(alloc.host))
 		job.Allocations = append(job.Allocations, model.Allocation{Host: text(alloc.host), CPUs: uint32(alloc.cpus),
-			MemoryMB: uint64(alloc.memory_mb), Gres: gresMap(alloc.gres, alloc.ngres)})
+			MemoryMB: uint64(alloc.memory_mb), Gres: gresMap(alloc.gres, alloc.ngres), GresIndices: gresIndices(alloc.gres, alloc.ngres)})
 	}
 	for _, d := range unsafe.Slice(spec.dependencies, spec.ndependencies) {
 		job.Dependencies = append(job.Dependencies, model.Dependency{Kind: model.Word(model.DependencyKinds, int(d.kind)), JobID: uint64(d.job_id)})
@@ -153,6 +168,14 @@ func goCluster(from *C.xce_cluster_status_t) model.Cluster {
 }
 
 // goEvent converts what streams show; ok is false for events that concern other daemons.
+func goReservation(from *C.xce_reservation_t) model.Reservation {
+	return model.Reservation{
+		Name: text(from.name), Hosts: textList(from.hosts, from.nhosts), CPUs: orNull(from.cpus), StartTime: timeText(from.start_ms),
+		EndTime: timeText(from.end_ms), Users: textList(from.users, from.nusers), Queues: textList(from.queues, from.nqueues),
+		Comment: text(from.comment), ModifyIndex: uint64(from.modify_index),
+	}
+}
+
 func goEvent(from *C.xce_event_t) (event model.Event, ok bool) {
 	event.Revision = uint64(from.revision)
 	switch from.kind {
@@ -171,6 +194,10 @@ func goEvent(from *C.xce_event_t) (event model.Event, ok bool) {
 		event.Kind, event.Queue = "queue", &queue
 	case C.XCE_EVENT_QUEUE_REMOVED:
 		event.Kind, event.Name = "queue_removed", text(from.name)
+	case C.XCE_EVENT_RESERVATION:
+		event.Kind, event.Name = "reservation", text(from.name)
+	case C.XCE_EVENT_RESERVATION_REMOVED:
+		event.Kind, event.Name = "reservation_removed", text(from.name)
 	case C.XCE_EVENT_GAP:
 		event.Kind = "gap"
 	default:

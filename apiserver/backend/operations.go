@@ -269,6 +269,24 @@ func (c *Client) ListHosts(ctx context.Context) ([]model.Host, error) {
 	})
 }
 
+// ListReservations gives all reservations.
+func (c *Client) ListReservations(ctx context.Context) ([]model.Reservation, error) {
+	return call(ctx, c.caller, false, func(deadline time.Duration) ([]model.Reservation, error) {
+		var list *C.xce_reservation_t
+		var n C.size_t
+		if err := c.withThread(ctx, deadline, func() C.int { return C.xcecli_reservationlist(c.ctx, &list, &n) }); err != nil {
+			return nil, err
+		}
+		defer C.xce_free_reservations(list, n)
+		out := make([]model.Reservation, 0, n)
+		reservations := unsafe.Slice(list, n)
+		for i := range reservations {
+			out = append(out, goReservation(&reservations[i]))
+		}
+		return out, nil
+	})
+}
+
 // ListQueues gives all queues.
 func (c *Client) ListQueues(ctx context.Context) ([]model.Queue, error) {
 	return call(ctx, c.caller, false, func(deadline time.Duration) ([]model.Queue, error) {

@@ -42,6 +42,19 @@ type Queue struct {
 	ModifyIndex       uint64   `json:"modify_index"`
 }
 
+// Reservation keeps hosts, or cpus of them, for some users and queues for a time.
+type Reservation struct {
+	Name        string   `json:"name"`
+	Hosts       []string `json:"hosts"`
+	CPUs        *uint32  `json:"cpus" doc:"of each host; null: all of it"`
+	StartTime   *string  `json:"start_time"`
+	EndTime     *string  `json:"end_time"`
+	Users       []string `json:"users" doc:"with queues: for whom it is"`
+	Queues      []string `json:"queues"`
+	Comment     string   `json:"comment"`
+	ModifyIndex uint64   `json:"modify_index"`
+}
+
 // QueueAction in the order of xce_queue_action_t.
 type QueueAction int
 

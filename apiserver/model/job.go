@@ -36,6 +36,8 @@ type Allocation struct {
 	CPUs     uint32            `json:"cpus"`
 	MemoryMB uint64            `json:"memory_mb"`
 	Gres     map[string]uint32 `json:"gres"`
+	// Which ones of the host's.
+	GresIndices map[string][]uint32 `json:"gres_indices" doc:"which ones of the host's the job has, counted from 0"`
 }
 
 // Usage of a job, as its worker measured it.

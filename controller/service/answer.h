@@ -93,7 +93,7 @@ struct ClusterConfBody {
 using Body = std::variant<std::monostate, HelloBody, JobPageBody, std::vector<Host>,
                           std::vector<Queue>, std::vector<User>, std::vector<Gres>, ClusterConfBody,
                           ClusterView, LogChunk, JoinedBody, SubmittedBody, AffectedBody,
-                          std::vector<int32_t>, std::string, BackupBody>;
+                          std::vector<int32_t>, std::string, BackupBody, std::vector<Reservation>>;
 
 struct Answer {
   ConnId conn = 0;

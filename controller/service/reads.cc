@@ -154,6 +154,7 @@ bool may_ask(Role role, Ask ask, std::string* why) {
     case Ask::kJobSubmit:
     case Ask::kQueueCtrl:
     case Ask::kHostCtrl:
+    case Ask::kReservationCtrl:
     case Ask::kRunTask:
     case Ask::kMemberCtrl:
     case Ask::kBackup:
@@ -230,6 +231,7 @@ void answer_read(const state::State& state, const Request& request, Answer* answ
       break;
     case Ask::kWorkerList: answer->body = values(state.hosts()); break;
     case Ask::kQueueList: answer->body = values(state.queues()); break;
+    case Ask::kReservationList: answer->body = values(state.reservations()); break;
     case Ask::kUserList: answer->body = state.users(); break;
     case Ask::kResList: answer->body = resources(state); break;
     case Ask::kResVal: answer_resource(state, std::get<std::string>(request.what), answer); break;

@@ -57,14 +57,17 @@ enum class Ask : uint16_t {
   kJobLogData,
   kBackupRead,
   kEstimates,
+  kReservationCtrl,
+  kReservationList,
 };
-inline constexpr int kAsks = 35;
+inline constexpr int kAsks = 37;
 const char* name_of(Ask ask);       // "jobSubmit", ...
 constexpr bool is_write(Ask ask) {  // becomes a command of the replicated log
-  return (ask >= Ask::kJoin && ask <= Ask::kSetPendReason) || ask == Ask::kNotify;
+  return (ask >= Ask::kJoin && ask <= Ask::kSetPendReason) || ask == Ask::kNotify ||
+         ask == Ask::kReservationCtrl;
 }
 constexpr bool is_read(Ask ask) {  // answered from the state, after a barrier
-  return ask >= Ask::kJobList && ask <= Ask::kResVal;
+  return (ask >= Ask::kJobList && ask <= Ask::kResVal) || ask == Ask::kReservationList;
 }
 constexpr bool is_one_way(Ask ask) {  // no reply when all is well
   return ask == Ask::kNotify || ask == Ask::kHeartbeat || ask == Ask::kWakeup ||

@@ -80,6 +80,11 @@ class Encoder final : public state::StateSink {
       wire::write_queue(from, record.initQueues(1)[0]);
     });
   }
+  void reservation(const Reservation& from) override {
+    emit([&](wire::StateRecord::Builder record) {
+      wire::write_reservation(from, record.initReservations(1)[0]);
+    });
+  }
   void user(const User& from) override {
     emit([&](wire::StateRecord::Builder record) {
       auto to = record.initUsers(1)[0];
@@ -303,6 +308,10 @@ class Decoder {
       case wire::StateRecord::TOTALS: totals(from.getTotals()); break;
       case wire::StateRecord::QUEUES:
         for (auto queue : from.getQueues()) to_.queue(wire::read_queue(queue));
+        break;
+      case wire::StateRecord::RESERVATIONS:
+        for (auto reservation : from.getReservations())
+          to_.reservation(wire::read_reservation(reservation));
         break;
       case wire::StateRecord::USERS:
         for (auto user : from.getUsers())

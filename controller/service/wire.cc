@@ -15,6 +15,9 @@ namespace {
 
 using OpReader = wire::Op::Reader;
 
+static_assert(static_cast<int>(wire::Op::RESERVATION_LIST) ==
+                  static_cast<int>(Ask::kReservationList),
+              "Ask has Op's numbers");
 static_assert(static_cast<int>(wire::Op::ESTIMATES) == static_cast<int>(Ask::kEstimates),
               "Ask has Op's numbers");
 static_assert(static_cast<int>(wire::Op::BACKUP_READ) == static_cast<int>(Ask::kBackupRead),
@@ -82,7 +85,7 @@ MemberControl read_member(wire::MemberCtrl::Reader from) {
 
 absl::Status read_what(OpReader op, size_t bytes, Decoded* out) {
   Request& request = out->request;
-  if (op.which() > wire::Op::ESTIMATES)
+  if (op.which() > wire::Op::RESERVATION_LIST)
     return absl::InvalidArgumentError(
         "this operation is newer than this controller; upgrade it or use another");
   request.ask = static_cast<Ask>(op.which());
@@ -169,6 +172,10 @@ struct BodyWriter {
   void operator()(const std::vector<Queue>& from) {
     auto queues = to.initQueues(from.size());
     for (size_t i = 0; i < from.size(); ++i) wire::write_queue(from[i], queues[i]);
+  }
+  void operator()(const std::vector<Reservation>& from) {
+    auto reservations = to.initReservations(from.size());
+    for (size_t i = 0; i < from.size(); ++i) wire::write_reservation(from[i], reservations[i]);
   }
   void operator()(const std::vector<User>& from) {
     auto users = to.initUsers(from.size());

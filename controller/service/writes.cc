@@ -67,6 +67,13 @@ struct SizeGuess {
   size_t operator()(const HostControl& control) const {
     return 256 + control.name.size() + control.reason.size();
   }
+  size_t operator()(const ReservationControl& control) const {
+    const Reservation& what = control.reservation;
+    size_t n = 256 + what.comment.size();
+    for (const auto* names : {&what.hosts, &what.users, &what.queues})
+      for (const std::string& name : *names) n += 16 + name.size();
+    return n;
+  }
   template <typename Other>
   size_t operator()(const Other&) const {
     return 512;

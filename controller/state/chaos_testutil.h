@@ -35,7 +35,7 @@ class Chaos {
       case 8:
       case 9: report(state, command); break;
       case 10: host(state, command); break;
-      default: queue_or_time(command);
+      default: queue_or_time(state, command);
     }
     return command;
   }
@@ -172,13 +172,25 @@ class Chaos {
           HostControl{static_cast<HostAction>(one_in(3) ? 2 + upto(2) : upto(2)), name, "work"};
     }
   }
-  void queue_or_time(Command& command) {
+  void reservation(const State& state, Command& command) {
+    ReservationControl control;
+    if (one_in(4)) control.action = ReservationAction::kRemove;
+    control.reservation.name = one_in(2) ? "r" : "s";
+    control.reservation.hosts = {some_host()};
+    control.reservation.cpus = static_cast<uint32_t>(upto(3));
+    control.reservation.start_ms = state.now_ms() + static_cast<int64_t>(upto(5000));
+    control.reservation.end_ms = control.reservation.start_ms + static_cast<int64_t>(upto(20'000));
+    control.reservation.users = {"alice"};
+    command.op = control;
+  }
+  void queue_or_time(const State& state, Command& command) {
     if (one_in(3)) {
       command.who = controller();
       command.op = Tick{};
       return;
     }
     command.who = root();
+    if (one_in(3)) return reservation(state, command);
     QueueControl control;
     control.action = static_cast<QueueAction>(upto(7));
     control.queue.name = one_in(3) ? "default" : "night";

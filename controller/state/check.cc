@@ -137,7 +137,15 @@ void check_host(const Tables& tables, const Host& host, const Host& counted, Fau
                 "host ", name, " counts ", host.used_cpus, " CPUs of ", host.running_jobs,
                 " jobs in use, not ", counted.used_cpus, " of ", counted.running_jobs);
   std::map<std::string, uint64_t> gres;
-  for (const Gres& item : counted.used_gres) gres[item.name] += item.count;
+  std::map<std::string, std::set<uint32_t>> indices;
+  for (const Gres& item : counted.used_gres) {
+    gres[item.name] += item.count;
+    faults.unless(item.indices.empty() || item.indices.size() == item.count, "host ", name,
+                  " tells a job ", item.indices.size(), " of ", item.count, " ", item.name);
+    for (const uint32_t index : item.indices)
+      faults.unless(indices[item.name].insert(index).second, "host ", name, " gives away ",
+                    item.name, " ", index, " twice");
+  }
   faults.unless(gres.size() == host.used_gres.size(), "host ", name,
                 " counts other generic resources than its jobs hold");
   for (const auto& [what, count] : gres) {

@@ -30,6 +30,8 @@ class Digest {
   void add(const Gres& gres) {
     add(gres.name);
     add(gres.count);
+    add(gres.indices.size());
+    for (const uint32_t index : gres.indices) add(index);
   }
   void add(const Dependency& dependency) {
     add(static_cast<uint64_t>(dependency.kind));
@@ -121,6 +123,12 @@ void add_queue(Digest& digest, const Queue& queue) {
              uint64_t{queue.max_cpus_per_user}, uint64_t{queue.preemptible});
 }
 
+void add_reservation(Digest& digest, const Reservation& reservation) {
+  digest.all(reservation.name, reservation.hosts, uint64_t{reservation.cpus},
+             number(reservation.start_ms), number(reservation.end_ms), reservation.users,
+             reservation.queues, reservation.comment, reservation.modify_index);
+}
+
 void add_result(Digest& digest, const Result& result) {
   digest.all(number(result.status), result.message, result.job, uint64_t{result.count},
              uint64_t{result.existing}, result.revision, result.epoch, uint64_t{result.active},
@@ -156,6 +164,7 @@ std::string fingerprint_of(const Tables& tables) {
   for (const auto& [name, job] : tables.hosts.exclusive_holders()) digest.all(name, job);
   for (const auto& [name, seq] : tables.hosts.removed_outboxes()) digest.all(name, seq);
   for (const auto& [name, queue] : tables.queues) add_queue(digest, queue);
+  for (const auto& [name, reservation] : tables.reservations) add_reservation(digest, reservation);
   add_sessions(digest, tables.sessions);
   for (const auto& [user, keys] : tables.keys.all()) {
     digest.all(user, uint64_t{keys.size()});

@@ -131,6 +131,7 @@ void HostTable::remove(const std::string& name) {
   if (it == hosts_.end()) return;
   if (it->second.outbox_applied) removed_outboxes_[name] = it->second.outbox_applied;
   shrunk_.erase(name);
+  indices_.erase(name);
   hosts_.erase(it);
 }
 
@@ -164,7 +165,32 @@ bool HostTable::fits(const Alloc& alloc, bool exclusive) const {
   });
 }
 
+void HostTable::choose_indices(Alloc* alloc) const {
+  const Host* host = find(alloc->host);
+  const auto taken = indices_.find(alloc->host);
+  for (Gres& gres : alloc->gres) {
+    gres.indices.clear();
+    const uint32_t total = count_of(host->attrs.gres, gres.name);
+    if (total > kMaxIndexed) continue;
+    const std::set<uint32_t>* in_use = nullptr;
+    if (taken != indices_.end()) {
+      const auto of_name = taken->second.find(gres.name);
+      if (of_name != taken->second.end()) in_use = &of_name->second;
+    }
+    for (uint32_t i = 0; i < total && gres.indices.size() < gres.count; ++i)
+      if (in_use == nullptr || in_use->count(i) == 0) gres.indices.push_back(i);
+  }
+}
+
+void HostTable::take_indices(const Alloc& alloc) {
+  for (const Gres& gres : alloc.gres) {
+    if (gres.indices.empty()) continue;
+    indices_[alloc.host][gres.name].insert(gres.indices.begin(), gres.indices.end());
+  }
+}
+
 void HostTable::allocate(const Alloc& alloc, JobId job, bool exclusive) {
+  take_indices(alloc);
   Host* host = find(alloc.host);
   host->used_cpus += alloc.cpus;
   host->used_memory_mb += alloc.memory_mb;
@@ -180,6 +206,10 @@ void HostTable::release(const Alloc& alloc, JobId job) {
   host->used_memory_mb -= alloc.memory_mb;
   change(host->used_gres, alloc.gres, -1);
   --host->running_jobs;
+  const auto taken = indices_.find(alloc.host);
+  for (const Gres& gres : alloc.gres)
+    for (const uint32_t index : gres.indices)
+      if (taken != indices_.end()) taken->second[gres.name].erase(index);
   if (has_shrunk(alloc.host)) note_size(*host);
   const auto it = exclusive_.find(alloc.host);
   if (it != exclusive_.end() && it->second == job) exclusive_.erase(it);

@@ -40,6 +40,8 @@ class HostTable {
 
   // Whether the host is up and has alloc free. exclusive: for a job that wants the host for itself.
   bool fits(const Alloc& alloc, bool exclusive) const;
+  // Chooses which of the host's generic resources alloc gets: the lowest free ones.
+  void choose_indices(Alloc* alloc) const;
   void allocate(const Alloc& alloc, JobId job, bool exclusive);
   void release(const Alloc& alloc, JobId job);
 
@@ -55,15 +57,23 @@ class HostTable {
 
   // From a snapshot.
   void restore(const Host& host, bool shrunk, JobId holder);
+  void restore_indices(const Alloc& alloc) { take_indices(alloc); }
   void restore_outbox(const std::string& name, uint64_t seq) { removed_outboxes_[name] = seq; }
 
  private:
+  void take_indices(const Alloc& alloc);
+
   std::map<std::string, Host> hosts_;
+  // Which ones of its generic resources are in use: by host, then by name.
+  std::map<std::string, std::map<std::string, std::set<uint32_t>>> indices_;
   std::map<std::string, JobId> exclusive_;
   std::set<std::string> shrunk_;
   // A host that was removed and comes back goes on counting its reports where it left off.
   std::map<std::string, uint64_t> removed_outboxes_;
 };
+
+// A host's resources of one name are told apart up to this many (gpus are, licences need not be).
+inline constexpr uint32_t kMaxIndexed = 1024;
 
 uint32_t count_of(const std::vector<Gres>& gres, const std::string& name);
 

@@ -12,13 +12,6 @@
 namespace xce::state {
 namespace {
 
-bool is_good_name(const std::string& name) {
-  return !name.empty() && name.size() <= 64 &&
-         std::all_of(name.begin(), name.end(), [](unsigned char c) {
-           return absl::ascii_isalnum(c) || c == '-' || c == '_' || c == '.';
-         });
-}
-
 // The fields of a queue, as the bits of QueueControl::mask.
 enum : uint32_t {
   kPriority = 1,
@@ -100,10 +93,6 @@ Result update(Turn& turn, Queue& queue, const Queue& given, uint32_t mask) {
   return {};
 }
 
-bool is_one_of(const std::vector<std::string>& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 Result create(Turn& turn, const Queue& given) {
   if (!is_good_name(given.name)) {
     return refuse(E_XCE_INVALID,
@@ -142,6 +131,17 @@ Result remove(Turn& turn, const Queue& queue) {
 }
 
 }  // namespace
+
+bool is_good_name(const std::string& name) {
+  return !name.empty() && name.size() <= 64 &&
+         std::all_of(name.begin(), name.end(), [](unsigned char c) {
+           return absl::ascii_isalnum(c) || c == '-' || c == '_' || c == '.';
+         });
+}
+
+bool is_one_of(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
 
 Queue first_queue() {
   Queue queue;

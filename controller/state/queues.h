@@ -3,6 +3,7 @@
 #define XCE_CONTROLLER_STATE_QUEUES_H_
 
 #include <string>
+#include <vector>
 
 #include "controller/state/tables.h"
 
@@ -11,6 +12,9 @@ namespace xce::state {
 inline constexpr size_t kMaxQueues = 1000;
 inline constexpr size_t kMaxAllowedNames = 1000;  // users, and groups, of one queue
 
+// Of queues and reservations: 1 to 64 letters, digits, '-', '_' or '.'.
+bool is_good_name(const std::string& name);
+bool is_one_of(const std::vector<std::string>& names, const std::string& name);
 // The one that every cluster begins with.
 Queue first_queue();
 

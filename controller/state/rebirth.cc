@@ -59,6 +59,7 @@ class Midwife final : public StateSink {
   void session(const SavedSession&) override {}
   void key(const SavedKey& key) override { to_->key(key); }
   void orphan(const SubmitKeys::Orphan& orphan) override { to_->orphan(orphan); }
+  void reservation(const Reservation& reservation) override { to_->reservation(reservation); }
 
  private:
   const Rebirth& how_;

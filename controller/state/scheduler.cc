@@ -47,6 +47,7 @@ int place_one(Turn& turn, const Dispatch& item) {
     if (!names.insert(alloc.host).second || !covers(alloc, job->spec)) return E_XCE_INVALID;
     if (!turn.tables.hosts.fits(alloc, job->spec.exclusive)) return E_XCE_STALE;
   }
+  if (!reservations_permit(turn.tables, *job, item.allocs)) return E_XCE_STALE;
   place(turn, *job, item.allocs);
   return 0;
 }

@@ -36,6 +36,31 @@ TEST(Dispatch, TheSameAgainIsSuccess) {
   EXPECT_EQ(c.dispatch(c.plan(9, {"n1"})), "NOENT: ");
 }
 
+// Each gpu belongs to one job at a time; the lowest free ones are given.
+TEST(Dispatch, SaysWhichOfAHostsResourcesAJobHas) {
+  Cluster c;
+  c.join_scheduler("s", 1);
+  c.join_host("n1", 8, 100, 1, {{"gpu", 4}, {"licence", 5000}});
+  const auto start = [&](uint32_t gpus) {
+    JobSpec spec = a_job();
+    spec.gres = {{"gpu", gpus}};
+    Dispatch plan = c.plan(c.run(alice(), spec).job, {"n1"});
+    plan.allocs[0].gres = {{"gpu", gpus}, {"licence", 7}};
+    c.dispatch(plan);
+    EXPECT_EQ(c.dispatch(plan), "ok: ");  // the same again is the same, whatever it was given
+    return plan.job;
+  };
+  const auto gpus = [&](JobId id) { return c.state.job(id)->allocs[0].gres[0].indices; };
+  const JobId a = start(1), b = start(2);
+  EXPECT_EQ(gpus(a), (std::vector<uint32_t>{0}));
+  EXPECT_EQ(gpus(b), (std::vector<uint32_t>{1, 2}));
+  EXPECT_TRUE(c.state.job(a)->allocs[0].gres[1].indices.empty());  // too many to be told apart
+  c.notify("n1", {c.report("n1", NotifyKind::kFinish, a)});
+  const JobId d = start(2);
+  EXPECT_EQ(gpus(d), (std::vector<uint32_t>{0, 3}));
+  EXPECT_EQ(gpus(a), (std::vector<uint32_t>{0}));  // for the record
+}
+
 TEST(Dispatch, NeverGivesAwayWhatIsNotFree) {
   Cluster c;
   c.join_scheduler("s", 1);

@@ -18,6 +18,7 @@ void State::save(StateSink& sink) const {
   totals.scheduler = tables.scheduler;
   sink.totals(totals);
   for (const auto& [name, queue] : tables.queues) sink.queue(queue);
+  for (const auto& [name, reservation] : tables.reservations) sink.reservation(reservation);
   for (const auto& [name, record] : tables.jobs.users()) sink.user(record.user);
   for (const auto& [name, host] : tables.hosts.all())
     sink.host(host, tables.hosts.has_shrunk(name), tables.hosts.exclusive_holder(name));
@@ -59,6 +60,10 @@ void StateBuilder::queue(const Queue& queue) {
   kept.pending = kept.running = 0;  // counted anew from the jobs
 }
 
+void StateBuilder::reservation(const Reservation& reservation) {
+  state_->impl_->tables.reservations[reservation.name] = reservation;
+}
+
 void StateBuilder::user(const User& user) { state_->impl_->tables.jobs.restore_user(user); }
 
 void StateBuilder::host(const Host& host, bool shrunk, JobId holder) {
@@ -76,6 +81,8 @@ void StateBuilder::take_job(Job job, bool requeue_wanted) {
   const JobId id = job.id;
   if (job.spec.body == nullptr) return fault(absl::StrCat("job ", id, " has no body"));
   if (requeue_wanted) tables.requeue_wanted.insert(id);
+  if (has_hosts(job.state) && !job.spec.step)  // what a step has is its job's
+    for (const Alloc& alloc : job.allocs) tables.hosts.restore_indices(alloc);
   if (!tables.jobs.restore(std::move(job))) fault(absl::StrCat("job ", id, " comes out of order"));
 }
 

@@ -44,8 +44,8 @@ struct SavedKey {
   uint64_t body_hash = 0;
 };
 
-// Gets the totals first, queues before jobs, jobs by rising id, sessions and keys in their order.
-// What is referred to stays where it is until State::save returns.
+// Gets the totals first, queues and reservations before jobs, jobs by rising id, sessions and keys
+// in their order. What is referred to stays where it is until State::save returns.
 class StateSink {
  public:
   virtual ~StateSink() = default;
@@ -59,6 +59,7 @@ class StateSink {
   virtual void session(const SavedSession& session) = 0;
   virtual void key(const SavedKey& key) = 0;
   virtual void orphan(const SubmitKeys::Orphan& orphan) = 0;
+  virtual void reservation(const Reservation& reservation) = 0;
 };
 
 class StateBuilder final : public StateSink {
@@ -75,6 +76,7 @@ class StateBuilder final : public StateSink {
   void session(const SavedSession& session) override;
   void key(const SavedKey& key) override;
   void orphan(const SubmitKeys::Orphan& orphan) override;
+  void reservation(const Reservation& reservation) override;
   // As job(), without a copy.
   void take_job(Job job, bool requeue_wanted);
 

@@ -10,6 +10,7 @@
 #include "controller/state/listing.h"
 #include "controller/state/queues.h"
 #include "controller/state/reports.h"
+#include "controller/state/reservations.h"
 #include "controller/state/scheduler.h"
 #include "controller/state/submit.h"
 #include "controller/state/tables.h"
@@ -42,6 +43,7 @@ Result tick(Turn& turn, const Command& command) {
     return refuse(E_XCE_PERM, "only the primary tells the time");
   turn.tables.sessions.expire(turn.now_ms);
   turn.tables.keys.expire(turn.now_ms);
+  end_reservations(turn);
   return {};
 }
 
@@ -61,6 +63,7 @@ struct Operate {
   Result operator()(const UpdateResvals& op) { return update_resvals(turn, command, op); }
   Result operator()(const Tick&) { return tick(turn, command); }
   Result operator()(const HostLost& op) { return lose_host(turn, command, op); }
+  Result operator()(const ReservationControl& op) { return control_reservation(turn, command, op); }
 };
 
 // The jobs that ended first leave for the history.
@@ -90,6 +93,13 @@ std::vector<Event> events_of(const Turn& turn) {
   }
   for (const std::string& name : turn.queues_removed) {
     if (!tables.queues.count(name)) events.push_back(QueueRemoved{name});
+  }
+  for (const std::string& name : turn.reservations_removed) {
+    if (!tables.reservations.count(name)) events.push_back(ReservationRemoved{name});
+  }
+  for (const std::string& name : turn.reservations) {
+    const auto it = tables.reservations.find(name);
+    if (it != tables.reservations.end()) events.push_back(it->second);
   }
   for (const std::string& name : turn.queues) {
     const auto it = tables.queues.find(name);
@@ -150,6 +160,10 @@ State::JobPage State::jobs(const JobFilter& filter, size_t max_rows) const {
 const std::map<std::string, Host>& State::hosts() const { return impl_->tables.hosts.all(); }
 
 const std::map<std::string, Queue>& State::queues() const { return impl_->tables.queues; }
+
+const std::map<std::string, Reservation>& State::reservations() const {
+  return impl_->tables.reservations;
+}
 
 std::vector<User> State::users() const {
   std::vector<User> users;

@@ -10,6 +10,7 @@
 //   scheduler who schedules, its dispatches and pending reasons
 //   reports   what workers say became of jobs
 //   hosts, queues   joining, draining, capacity; queue definitions
+//   reservations    hosts kept for some users and queues for a time
 //   jobs      the job table with its indexes; listing.cc answers queries from them
 //   check     invariants and the fingerprint that replicas are compared by
 //   snapshot  the whole state as a row of parts, out and in
@@ -85,6 +86,7 @@ class State {
 
   const std::map<std::string, Host>& hosts() const;
   const std::map<std::string, Queue>& queues() const;
+  const std::map<std::string, Reservation>& reservations() const;
   std::vector<User> users() const;  // by name
 
   struct Stats {

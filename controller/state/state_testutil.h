@@ -82,6 +82,12 @@ struct Tell {
   std::string operator()(const SchedulerChanged& now) const {
     return "scheduler " + now.name + " " + std::to_string(now.epoch);
   }
+  std::string operator()(const Reservation& reservation) const {
+    return "reservation " + reservation.name;
+  }
+  std::string operator()(const ReservationRemoved& gone) const {
+    return "reservation " + gone.name + " gone";
+  }
   std::string operator()(const OutboxApplied& outbox) const {
     return "outbox " + outbox.host + " " + std::to_string(outbox.seq);
   }

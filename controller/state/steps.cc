@@ -162,6 +162,7 @@ Result add_steps(Turn& turn, JobSpec spec) {
     job.spec.cpus = owner.allocs[place].cpus;
     Alloc alloc;
     alloc.host = owner.allocs[place].host;
+    alloc.gres = owner.allocs[place].gres;  // to know which gpus; they stay its job's
     Job& added = jobs.add(job);
     jobs.set_allocs(added, {std::move(alloc)});
     jobs.set_state(added, JobState::kStarting);

@@ -33,6 +33,7 @@ std::string words_for(const Identity& who) {
 
 void place(Turn& turn, Job& job, std::vector<Alloc> allocs) {
   JobTable& jobs = turn.tables.jobs;
+  for (Alloc& alloc : allocs) turn.tables.hosts.choose_indices(&alloc);
   jobs.set_allocs(job, std::move(allocs));
   jobs.set_state(job, JobState::kStarting);
   ++job.attempt;

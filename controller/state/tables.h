@@ -11,6 +11,7 @@
 #include "controller/state/hosts.h"
 #include "controller/state/intern.h"
 #include "controller/state/jobs.h"
+#include "controller/state/reservations.h"
 #include "controller/state/sessions.h"
 #include "controller/state/state.h"
 #include "controller/state/submit_keys.h"
@@ -29,6 +30,7 @@ inline constexpr uint32_t kMaxLostStarts = 10;      // a job that was lost so of
 
 struct Tables {
   std::map<std::string, Queue> queues;
+  std::map<std::string, Reservation> reservations;
   JobTable jobs{&queues};
   HostTable hosts;
   Sessions sessions;
@@ -53,6 +55,7 @@ struct Turn {
 
   std::set<JobId> jobs, jobs_removed;
   std::set<std::string> hosts, hosts_removed, queues, queues_removed;
+  std::set<std::string> reservations, reservations_removed;
   std::map<std::string, uint64_t> outboxes;
   bool scheduler_changed = false;
 
@@ -67,6 +70,10 @@ struct Turn {
   void touch(Queue& queue) {
     queue.modify_index = index;
     queues.insert(queue.name);
+  }
+  void touch(Reservation& reservation) {
+    reservation.modify_index = index;
+    reservations.insert(reservation.name);
   }
 };
 

@@ -230,6 +230,74 @@ TEST_F(Scheduling, QueuesByCommandLine) {
   EXPECT_EQ(xce({"queue", "remove", "high"}).code, 3);
 }
 
+// What an operator keeps for others stays kept when the primary dies, and the jobs say why they
+// wait.
+TEST_F(Scheduling, ReservationsKeepHostsOverAFailover) {
+  start_whole(1);
+  const json hosts = json::parse(xce({"hosts", "--json"}).out, nullptr, false);
+  const std::string host = hosts["hosts"][0].value("name", "");
+  expect_ok({"reservation", "create", "exam", "--hosts", host, "--duration", "1h", "--users",
+             "somebody-else", "--comment", "the exam"});
+  EXPECT_EQ(xce({"reservation", "create", "exam2", "--hosts", host, "--start", "+30m", "--duration",
+                 "1h", "--users", "ann"})
+                .code,
+            1)
+      << "the host is kept already";
+  const uint64_t waits = submit({"--time", "1m"}, "true");
+  const auto reason_is = [&](const std::string& words) {
+    return wait_until([&] { return absl::StrContains(job(waits).value("reason", ""), words); },
+                      milliseconds(15000));
+  };
+  EXPECT_TRUE(reason_is("kept for others until")) << job(waits);
+  const int primary = cluster_->primary();
+  ASSERT_GE(primary, 0);
+  cluster_->controller(primary).kill9();
+  ASSERT_GE(cluster_->wait_primary(primary, milliseconds(10000)), 0);
+  const uint64_t waits_too = submit({"--time", "1m"}, "true");
+  ASSERT_TRUE(
+      wait_until([&] { return !job(waits_too).value("reason", "").empty(); }, milliseconds(15000)));
+  EXPECT_EQ(client_->jobs().at(waits).attempt, 0u);
+  EXPECT_EQ(client_->jobs().at(waits_too).attempt, 0u);
+  const json listed = json::parse(xce({"reservation", "list", "--json"}).out, nullptr, false);
+  ASSERT_EQ(listed["reservations"].size(), 1u);
+  EXPECT_EQ(listed["reservations"][0].value("comment", ""), "the exam");
+  EXPECT_TRUE(absl::StrContains(xce({"reservation", "list"}).out, "somebody-else"));
+  expect_ok({"reservation", "delete", "exam"});
+  EXPECT_TRUE(reaches(waits, XCE_JOB_COMPLETED)) << cluster_->log_tails();
+  EXPECT_TRUE(reaches(waits_too, XCE_JOB_COMPLETED));
+  EXPECT_EQ(xce({"reservation", "delete", "exam"}).code, 3);
+}
+
+TEST_F(Scheduling, EachGpuIsOneJobs) {
+  ClusterOptions options;
+  options.controllers = options.workers = options.schedulers = 1;
+  options.worker_args = {"--gres", "gpu:3"};
+  start(options);
+  client_ = std::make_unique<Client>(cluster_->masters(), 60000);
+  work_ = cluster_->dir() + "/work";
+  // Two at a time: the fourth job waits until one gives its gpu back.
+  const std::string command =
+      "echo $XCE_GRES_GPU $CUDA_VISIBLE_DEVICES > $XCE_JOB_ID.gpu; "
+      "while [ ! -e gate.$XCE_JOB_ID ]; do sleep 0.05; done";
+  const uint64_t two = submit({"--gres", "gpu:2"}, command);
+  const uint64_t one = submit({"--gres", "gpu:1"}, command);
+  const uint64_t next = submit({"--gres", "gpu:1"}, command);
+  const auto has = [&](uint64_t id, const std::string& words) {
+    const std::string path = absl::StrCat(work_, "/", id, ".gpu");
+    const bool told = wait_until([&] { return !read_file(path).empty(); }, milliseconds(15000));
+    EXPECT_EQ(told ? read_file(path) : "", words) << "job " << id;
+  };
+  has(two, "0,1 0,1\n");
+  has(one, "2 2\n");
+  EXPECT_EQ(job(two)["allocations"][0]["gres_indices"]["gpu"], json::array({0, 1}));
+  std::ofstream(absl::StrCat(work_, "/gate.", two)).put('x');
+  has(next, "0 0\n");
+  const uint64_t none = submit({}, "echo \"[$XCE_GRES_GPU]\" > $XCE_JOB_ID.gpu");
+  has(none, "[]\n");
+  for (const uint64_t id : {one, next}) std::ofstream(absl::StrCat(work_, "/gate.", id)).put('x');
+  EXPECT_TRUE(all_end());
+}
+
 // Access by user: this program's user is no other one.
 TEST_F(Scheduling, QueuesForSomeOnly) {
   start_whole(1, 1);

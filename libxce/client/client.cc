@@ -137,6 +137,9 @@ void xcecli_last_error(xce_error_t* out) {
 void xce_free_job_page(xce_job_page_t* page) { xce::client::free_result(page); }
 void xce_free_hosts(xce_host_t* hosts, size_t) { xce::client::free_result(hosts); }
 void xce_free_queues(xce_queue_t* queues, size_t) { xce::client::free_result(queues); }
+void xce_free_reservations(xce_reservation_t* reservations, size_t) {
+  xce::client::free_result(reservations);
+}
 void xce_free_users(xce_user_t* users, size_t) { xce::client::free_result(users); }
 void xce_free_gres(xce_gres_t* gres, size_t) { xce::client::free_result(gres); }
 void xce_free_cluster_status(xce_cluster_status_t* status) { xce::client::free_result(status); }

@@ -97,8 +97,12 @@ const char* text_of(capnp::Text::Reader from, Arena* arena) {
 
 const xce_gres_t* gres_of(capnp::List<wire::Gres>::Reader from, Arena* arena) {
   auto* out = arena->array<xce_gres_t>(rows(from));
-  for (unsigned i = 0; i < from.size(); ++i)
-    out[i] = {text_of(from[i].getName(), arena), from[i].getCount()};
+  for (unsigned i = 0; i < from.size(); ++i) {
+    const auto indices = from[i].getIndices();
+    auto* list = arena->array<uint32_t>(rows(indices));
+    for (unsigned k = 0; k < indices.size(); ++k) list[k] = indices[k];
+    out[i] = {text_of(from[i].getName(), arena), from[i].getCount(), list, indices.size()};
+  }
   return out;
 }
 
@@ -185,6 +189,24 @@ xce_queue_t queue_of(wire::Queue::Reader from, Arena* arena) {
   return to;
 }
 
+xce_reservation_t reservation_of(wire::Reservation::Reader from, Arena* arena) {
+  xce_reservation_t to;
+  std::memset(&to, 0, sizeof to);
+  to.name = text_of(from.getName(), arena);
+  to.nhosts = from.getHosts().size();
+  to.hosts = texts_of(from.getHosts(), arena);
+  to.cpus = from.getCpus();
+  to.start_ms = from.getStartMs();
+  to.end_ms = from.getEndMs();
+  to.nusers = from.getUsers().size();
+  to.users = texts_of(from.getUsers(), arena);
+  to.nqueues = from.getQueues().size();
+  to.queues = texts_of(from.getQueues(), arena);
+  to.comment = text_of(from.getComment(), arena);
+  to.modify_index = from.getModifyIndex();
+  return to;
+}
+
 xce_user_t user_of(wire::User::Reader from, Arena* arena) {
   return {text_of(from.getName(), arena), from.getPending(), from.getRunning(), from.getFinished(),
           from.getCpuMs()};
@@ -238,6 +260,18 @@ xce_event_t event_of(wire::Event::Reader from, uint64_t revision, Arena* arena) 
     case wire::Event::QUEUE_REMOVED:
       to.kind = XCE_EVENT_QUEUE_REMOVED;
       to.name = text_of(from.getQueueRemoved(), arena);
+      break;
+    case wire::Event::RESERVATION: {
+      auto* reservation = arena->array<xce_reservation_t>(1);
+      *reservation = reservation_of(from.getReservation(), arena);
+      to.kind = XCE_EVENT_RESERVATION;
+      to.reservation = reservation;
+      to.name = reservation->name;
+      break;
+    }
+    case wire::Event::RESERVATION_REMOVED:
+      to.kind = XCE_EVENT_RESERVATION_REMOVED;
+      to.name = text_of(from.getReservationRemoved(), arena);
       break;
     case wire::Event::GAP:
       to.kind = XCE_EVENT_GAP;

@@ -27,6 +27,7 @@ unsigned rows(const List& list) {
 xce_job_t job_of(wire::Job::Reader from, Arena* arena);
 xce_host_t host_of(wire::Host::Reader from, Arena* arena);
 xce_queue_t queue_of(wire::Queue::Reader from, Arena* arena);
+xce_reservation_t reservation_of(wire::Reservation::Reader from, Arena* arena);
 xce_user_t user_of(wire::User::Reader from, Arena* arena);
 const xce_gres_t* gres_of(capnp::List<wire::Gres>::Reader from, Arena* arena);
 xce_node_t node_of(wire::Node::Reader from, Arena* arena);
@@ -38,6 +39,7 @@ void put_spec(const xce_job_spec_t& from, wire::JobSpec::Builder to);
 void put_filter(const xce_job_filter_t& from, wire::JobFilter::Builder to);
 void put_attrs(const xce_host_attrs_t& from, wire::HostAttrs::Builder to);
 void put_queue(const xce_queue_t& from, wire::Queue::Builder to);
+void put_reservation(const xce_reservation_t& from, wire::Reservation::Builder to);
 void put_gres(const xce_gres_t* from, size_t n, capnp::List<wire::Gres>::Builder to);
 void put_alloc(const xce_alloc_t& from, wire::Alloc::Builder to);
 void put_report(const xce_report_t& from, wire::Report::Builder to);

@@ -142,6 +142,17 @@ void put_queue(const xce_queue_t& from, wire::Queue::Builder to) {
   to.setPreemptible(from.preemptible);
 }
 
+void put_reservation(const xce_reservation_t& from, wire::Reservation::Builder to) {
+  to.setName(or_empty(from.name));
+  put_texts(from.hosts, from.nhosts, to.initHosts(static_cast<unsigned>(from.nhosts)));
+  to.setCpus(from.cpus);
+  to.setStartMs(from.start_ms);
+  to.setEndMs(from.end_ms);
+  put_texts(from.users, from.nusers, to.initUsers(static_cast<unsigned>(from.nusers)));
+  put_texts(from.queues, from.nqueues, to.initQueues(static_cast<unsigned>(from.nqueues)));
+  to.setComment(or_empty(from.comment));
+}
+
 void put_alloc(const xce_alloc_t& from, wire::Alloc::Builder to) {
   to.setHost(or_empty(from.host));
   to.setCpus(from.cpus);

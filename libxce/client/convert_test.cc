@@ -16,7 +16,7 @@ namespace {
 TEST(BodyHash, DependsOnEveryFieldButTheKey) {
   const char* args[] = {"a", "b"};
   const char* joined[] = {"ab"};
-  const xce_gres_t gres[] = {{"gpu", 1}};
+  const xce_gres_t gres[] = {{"gpu", 1, nullptr, 0}};
   const uint32_t array[] = {1, 2};
   const xce_dependency_t deps[] = {{XCE_DEP_AFTEROK, 3}};
   using Change = std::function<void(xce_job_spec_t*)>;
@@ -67,7 +67,7 @@ TEST(BodyHash, DependsOnEveryFieldButTheKey) {
 TEST(Convert, SpecSurvivesTheWire) {
   const char* args[] = {"sleep", "1"};
   const char* env[] = {"A=b"};
-  const xce_gres_t gres[] = {{"gpu", 2}};
+  const xce_gres_t gres[] = {{"gpu", 2, nullptr, 0}};
   const uint32_t array[] = {3, 5};
   const xce_dependency_t deps[] = {{XCE_DEP_AFTERNOTOK, 9}};
   const char script[] = "#!/bin/sh\0true";

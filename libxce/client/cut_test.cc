@@ -119,6 +119,15 @@ std::vector<Op> reads() {
          xce_free_queues(q, n);
          return expect(right, rc);
        }},
+      {"reservationlist", Kind::kRead,
+       [](xcecli_ctx_t c) {
+         xce_reservation_t* r = nullptr;
+         size_t n = 0;
+         const int rc = xcecli_reservationlist(c, &r, &n);
+         const bool right = rc == 0 && n == 1 && std::strcmp(r[0].name, "mock") == 0;
+         xce_free_reservations(r, n);
+         return expect(right, rc);
+       }},
       {"userlist", Kind::kRead,
        [](xcecli_ctx_t c) {
          xce_user_t* u = nullptr;
@@ -239,11 +248,21 @@ std::vector<Op> writes() {
          q.nallowed_users = 1;
          return xcecli_queuemodify(c, &q, XCE_QUEUE_ALLOWED_USERS);
        }},
+      {"reservationctrl", Kind::kWrite,
+       [](xcecli_ctx_t c) {
+         const char* names[] = {"h"};
+         xce_reservation_t r = {};
+         r.name = "r";
+         r.hosts = r.users = names;
+         r.nhosts = r.nusers = 1;
+         r.end_ms = 1;
+         return xcecli_reservationctrl(c, XCE_RESERVATION_CREATE, &r);
+       }},
       {"hostctrl", Kind::kWrite,
        [](xcecli_ctx_t c) { return xcecli_hostctrl(c, XCE_HOST_DRAIN, "h", "r"); }},
       {"update_resvals", Kind::kWrite,
        [](xcecli_ctx_t c) {
-         const xce_gres_t g = {"gpu", 4};
+         const xce_gres_t g = {"gpu", 4, nullptr, 0};
          return xcecli_update_resvals(c, &g, 1);
        }},
       {"runtask", Kind::kWrite,

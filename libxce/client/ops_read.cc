@@ -195,6 +195,17 @@ int xcecli_queuelist(xcecli_ctx_t ctx, xce_queue_t** out, size_t* n) {
       });
 }
 
+int xcecli_reservationlist(xcecli_ctx_t ctx, xce_reservation_t** out, size_t* n) {
+  if (out == nullptr || n == nullptr) return -EINVAL;
+  return read(
+      ctx, [](Op op) { op.setReservationList(); },
+      [&](Reply r) {
+        return r.getBody().isReservations()
+                   ? accept_list(r.getBody().getReservations(), out, n, reservation_of)
+                   : kWrongAnswer;
+      });
+}
+
 int xcecli_userlist(xcecli_ctx_t ctx, xce_user_t** out, size_t* n) {
   if (out == nullptr || n == nullptr) return -EINVAL;
   return read(
@@ -208,7 +219,7 @@ int xcecli_userlist(xcecli_ctx_t ctx, xce_user_t** out, size_t* n) {
 int xcecli_reslist(xcecli_ctx_t ctx, xce_gres_t** out, size_t* n) {
   if (out == nullptr || n == nullptr) return -EINVAL;
   const auto convert = [](xce::wire::Gres::Reader from, Arena* arena) {
-    return xce_gres_t{text_of(from.getName(), arena), from.getCount()};
+    return xce_gres_t{text_of(from.getName(), arena), from.getCount(), nullptr, 0};
   };
   return read(
       ctx, [](Op op) { op.setResList(); },

@@ -161,6 +161,19 @@ int xcecli_queuemodify(xcecli_ctx_t ctx, const xce_queue_t* queue, uint32_t mask
       accept_affected);
 }
 
+int xcecli_reservationctrl(xcecli_ctx_t ctx, xce_reservation_action_t action,
+                           const xce_reservation_t* reservation) {
+  if (reservation == nullptr) return -EINVAL;
+  return write(
+      ctx,
+      [&](Op op) {
+        auto to = op.initReservationCtrl();
+        to.setAction(static_cast<xce::wire::ReservationAction>(action));
+        put_reservation(*reservation, to.initReservation());
+      },
+      accept_affected);
+}
+
 int xcecli_hostctrl(xcecli_ctx_t ctx, xce_host_action_t action, const char* host,
                     const char* reason) {
   if (host == nullptr) return -EINVAL;

@@ -57,6 +57,10 @@ struct HostControl {
   HostAction action = HostAction::kDrain;
   std::string name, reason;
 };
+struct ReservationControl {
+  ReservationAction action = ReservationAction::kCreate;
+  Reservation reservation;  // of kRemove: its name
+};
 struct Dispatch {
   JobId job = 0;
   uint32_t attempt = 0;  // the job's attempt + 1, or the same again
@@ -107,8 +111,9 @@ struct HostLost {
   std::string name;
 };
 
-using Op = std::variant<std::monostate, Join, JobSpec, JobControl, QueueControl, HostControl,
-                        Dispatches, PendReasons, Notify, UpdateResvals, Tick, HostLost>;
+using Op =
+    std::variant<std::monostate, Join, JobSpec, JobControl, QueueControl, HostControl, Dispatches,
+                 PendReasons, Notify, UpdateResvals, Tick, HostLost, ReservationControl>;
 
 struct Command {
   ClientId client;

@@ -20,6 +20,9 @@ struct HostRemoved {
 struct QueueRemoved {
   std::string name;
 };
+struct ReservationRemoved {
+  std::string name;
+};
 struct SchedulerChanged {  // who is the active scheduler
   uint64_t epoch = 0;
   ClientId client;
@@ -33,7 +36,7 @@ struct OutboxApplied {  // to the worker of that host
 // A Job event carries the job with its body, so that the worker's push can hold it; other pushes
 // leave it out.
 using Event = std::variant<Job, JobRemoved, Host, HostRemoved, Queue, QueueRemoved,
-                           SchedulerChanged, OutboxApplied>;
+                           SchedulerChanged, OutboxApplied, Reservation, ReservationRemoved>;
 
 }  // namespace xce
 

@@ -1,4 +1,4 @@
-// Hosts and queues. PURE.
+// Hosts, queues and reservations. PURE.
 #ifndef XCE_LIBXCE_MODEL_HOST_H_
 #define XCE_LIBXCE_MODEL_HOST_H_
 
@@ -47,6 +47,16 @@ struct Queue {
   std::vector<std::string> allowed_users, allowed_groups;  // both empty: everybody
   uint32_t max_pending_per_user = 0, max_cpus_per_user = 0;
   bool preemptible = false;  // its running jobs give way to queues of higher priority
+};
+
+struct Reservation {  // see client.capnp
+  std::string name;
+  std::vector<std::string> hosts;
+  uint32_t cpus = 0;  // of each host; 0: all of it
+  int64_t start_ms = 0, end_ms = 0;
+  std::vector<std::string> users, queues;
+  std::string comment;
+  Index modify_index = 0;
 };
 
 struct User {

@@ -18,6 +18,8 @@ namespace xce {
 struct Gres {  // generic resource, such as gpu
   std::string name;
   uint32_t count = 0;
+  std::vector<uint32_t> indices = {};  // of what a job holds: which ones; empty: not told apart
+  // Amounts only: the state machine chooses which ones.
   friend bool operator==(const Gres& a, const Gres& b) {
     return a.name == b.name && a.count == b.count;
   }

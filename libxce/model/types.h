@@ -50,6 +50,7 @@ enum class HostState : uint8_t { kUp, kDrained, kUnreachable, kGone };
 enum class JobAction : uint8_t { kKill, kSuspend, kResume, kHold, kRelease, kRequeue, kModify };
 enum class QueueAction : uint8_t { kCreate, kUpdate, kRemove, kOpen, kClose, kStart, kStop };
 enum class HostAction : uint8_t { kDrain, kResume, kRemove, kRemoveLost, kGiveUp };
+enum class ReservationAction : uint8_t { kCreate, kRemove };
 enum class NotifyKind : uint8_t { kStart, kFinish, kFail, kStop, kChkpt, kResumed };
 enum class DependencyKind : uint8_t { kAfter, kAfterOk, kAfterNotOk, kAfterAny, kSingleton };
 enum class Stream : uint8_t { kStdout, kStderr };

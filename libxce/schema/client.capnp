@@ -73,6 +73,8 @@ struct Op {
     jobLogData @32 :LogChunk;        # a worker's answer to a pushed LogQuery
     backupRead @33 :BackupRead;      # the next piece of what `backup` has begun; connection-bound, not a write
     estimates @34 :Estimates;        # fire and forget, of the active scheduler: when jobs may start
+    reservationCtrl @35 :ReservationCtrl;  # a write
+    reservationList @36 :Void;             # a read
   }
 }
 
@@ -112,7 +114,11 @@ struct JobLog {
 enum Stream { stdout @0; stderr @1; }
 struct LogChunk { queryId @0 :UInt64; status @1 :Int32; data @2 :Data; offset @3 :UInt64; eof @4 :Bool; message @5 :Text; }
 
-struct Gres { name @0 :Text; count @1 :UInt32; }
+struct Gres {
+  name @0 :Text;
+  count @1 :UInt32;
+  indices @2 :List(UInt32);   # of what a job holds on a host: which ones, counted from 0; empty: not told apart
+}
 
 struct Join {
   role @0 :Role;
@@ -280,6 +286,22 @@ enum HostAction {
 }
 struct HostCtrl { action @0 :HostAction; name @1 :Text; reason @2 :Text; }
 
+# Hosts, or cpus of them, that are kept for some users and queues for a time. Jobs of others start there only when they end before
+# it begins, by their time limits.
+struct Reservation {
+  name @0 :Text;
+  hosts @1 :List(Text);
+  cpus @2 :UInt32;           # of each of the hosts; 0: the whole host
+  startMs @3 :Int64;         # milliseconds since the epoch
+  endMs @4 :Int64;           # it is removed then
+  users @5 :List(Text);      # for whom it is; with queues: any of both
+  queues @6 :List(Text);
+  comment @7 :Text;
+  modifyIndex @8 :UInt64;
+}
+enum ReservationAction { create @0; remove @1; }
+struct ReservationCtrl { action @0 :ReservationAction; reservation @1 :Reservation; }   # of remove: its name
+
 struct RunTask { jobId @0 :UInt64; args @1 :List(Text); }   # as jobSubmit of a step on the job's first host
 
 struct Dispatch { jobId @0 :UInt64; attempt @1 :UInt32; allocs @2 :List(Alloc); }
@@ -354,6 +376,7 @@ struct Body {
     text @14 :Text;
     data @15 :Data;
     backup @16 :BackupPart;
+    reservations @17 :List(Reservation);
   }
 }
 
@@ -409,6 +432,8 @@ struct Event {
     outboxApplied @9 :UInt64; # to a worker: reports up to here are applied
     scheduler @10 :SchedulerInfo;
     schedAdmin @11 :Text;
+    reservation @12 :Reservation;
+    reservationRemoved @13 :Text;
   }
 }
 struct LogQuery { queryId @0 :UInt64; jobId @1 :UInt64; stream @2 :Stream; offset @3 :UInt64; limit @4 :UInt32; waitMs @5 :UInt32; }

@@ -19,6 +19,7 @@ struct StateRecord {
     orphans @9 :List(SavedOrphan);
     end @10 :UInt64;                 # number of jobs
     envs @11 :List(SavedEnv);        # those that several jobs share, before the first body or job that names them
+    reservations @12 :List(Client.Reservation);
   }
 }
 

@@ -46,13 +46,21 @@ void write_gres(const std::vector<xce::Gres>& from, capnp::List<Gres>::Builder t
   for (size_t i = 0; i < from.size(); ++i) {
     to[i].setName(from[i].name);
     to[i].setCount(from[i].count);
+    const std::vector<uint32_t>& indices = from[i].indices;
+    if (indices.empty()) continue;
+    auto list = to[i].initIndices(indices.size());
+    for (size_t k = 0; k < indices.size(); ++k) list.set(k, indices[k]);
   }
 }
 
 std::vector<xce::Gres> read_gres(capnp::List<Gres>::Reader from) {
   std::vector<xce::Gres> out;
   out.reserve(bounded(from, kMaxSmall, "generic resources"));
-  for (auto g : from) out.push_back({text(g.getName()), g.getCount()});
+  for (auto g : from) {
+    out.push_back({text(g.getName()), g.getCount(), {}});
+    bounded(g.getIndices(), kMaxSmall, "indices");
+    for (auto index : g.getIndices()) out.back().indices.push_back(index);
+  }
   return out;
 }
 
@@ -204,6 +212,11 @@ struct OpWriter {
   }
   void operator()(const xce::Tick&) { to.setTick(); }
   void operator()(const xce::HostLost& lost) { to.setHostLost(lost.name); }
+  void operator()(const xce::ReservationControl& control) {
+    auto b = to.initReservationCtrl();
+    b.setAction(static_cast<ReservationAction>(control.action));
+    write_reservation(control.reservation, b.initReservation());
+  }
 };
 
 xce::Dispatches read_dispatches(Dispatches::Reader from) {
@@ -522,6 +535,32 @@ xce::Queue read_queue(Queue::Reader from) {
   return to;
 }
 
+void write_reservation(const xce::Reservation& from, Reservation::Builder to) {
+  to.setName(from.name);
+  write_texts(from.hosts, to.initHosts(from.hosts.size()));
+  to.setCpus(from.cpus);
+  to.setStartMs(from.start_ms);
+  to.setEndMs(from.end_ms);
+  write_texts(from.users, to.initUsers(from.users.size()));
+  write_texts(from.queues, to.initQueues(from.queues.size()));
+  to.setComment(from.comment);
+  to.setModifyIndex(from.modify_index);
+}
+
+xce::Reservation read_reservation(Reservation::Reader from) {
+  xce::Reservation to;
+  to.name = text(from.getName());
+  to.hosts = read_texts(from.getHosts(), "hosts");
+  to.cpus = from.getCpus();
+  to.start_ms = from.getStartMs();
+  to.end_ms = from.getEndMs();
+  to.users = read_texts(from.getUsers(), "users");
+  to.queues = read_texts(from.getQueues(), "queues");
+  to.comment = text(from.getComment());
+  to.modify_index = from.getModifyIndex();
+  return to;
+}
+
 void write_filter(const xce::JobFilter& from, JobFilter::Builder to) {
   if (!from.ids.empty()) write_ids(from.ids, to.initIds(from.ids.size()));
   to.setStates(from.states);
@@ -574,6 +613,10 @@ void write_event(const xce::Event& from, Detail detail, Event::Builder to) {
       b.setName(changed.name);
     }
     void operator()(const OutboxApplied& applied) { to.setOutboxApplied(applied.seq); }
+    void operator()(const xce::Reservation& reservation) {
+      write_reservation(reservation, to.initReservation());
+    }
+    void operator()(const ReservationRemoved& removed) { to.setReservationRemoved(removed.name); }
   };
   std::visit(Visitor{detail, to}, from);
 }
@@ -604,6 +647,10 @@ xce::Op read_op(Op::Reader from) {
     case Op::UPDATE_RESVALS: return UpdateResvals{read_gres(from.getUpdateResvals())};
     case Op::TICK: return xce::Tick{};
     case Op::HOST_LOST: return HostLost{text(from.getHostLost())};
+    case Op::RESERVATION_CTRL:
+      return ReservationControl{checked_enum<xce::ReservationAction>(
+                                    from.getReservationCtrl().getAction(), 2, "reservation action"),
+                                read_reservation(from.getReservationCtrl().getReservation())};
     default: return std::monostate{};
   }
 }

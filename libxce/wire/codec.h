@@ -39,6 +39,8 @@ void write_host(const xce::Host& from, Host::Builder to);
 xce::Host read_host(Host::Reader from);
 void write_queue(const xce::Queue& from, Queue::Builder to);
 xce::Queue read_queue(Queue::Reader from);
+void write_reservation(const xce::Reservation& from, Reservation::Builder to);
+xce::Reservation read_reservation(Reservation::Reader from);
 void write_filter(const xce::JobFilter& from, JobFilter::Builder to);
 xce::JobFilter read_filter(JobFilter::Reader from);
 void write_event(const xce::Event& from, Detail detail, Event::Builder to);

@@ -29,9 +29,14 @@ struct HostGone {
 struct QueueGone {
   std::string name;
 };
+struct ReservationGone {
+  std::string name;
+  Index revision = 0;
+};
 struct WakeUp {};
 // What the view takes in. Other pushes (a gap, the active scheduler) have their own handler.
-using ViewEvent = std::variant<Job, JobGone, Host, HostGone, Queue, QueueGone, WakeUp>;
+using ViewEvent = std::variant<Job, JobGone, Host, HostGone, Queue, QueueGone, Reservation,
+                               ReservationGone, WakeUp>;
 
 // Receives pushes. Must not block nor call the port.
 class PushSink {
@@ -66,6 +71,7 @@ class ControllerPort {
   virtual int history(const JobFilter& filter, std::vector<Job>* rows, JobId* next_after) = 0;
   virtual int hosts(std::vector<Host>* out) = 0;
   virtual int queues(std::vector<Queue>* out) = 0;
+  virtual int reservations(std::vector<Reservation>* out) = 0;
   // Name of the active scheduler; "" when there is none.
   virtual int active_scheduler(std::string* name) = 0;
   // When jobs may start. Returns at once, and may be lost. The one call that is made by another

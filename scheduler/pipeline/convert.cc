@@ -12,7 +12,7 @@ std::string text(const char* from) { return from == nullptr ? std::string() : st
 std::vector<Gres> gres_from(const xce_gres_t* from, size_t n) {
   std::vector<Gres> out;
   out.reserve(n);
-  for (size_t i = 0; i < n; ++i) out.push_back(Gres{text(from[i].name), from[i].count});
+  for (size_t i = 0; i < n; ++i) out.push_back(Gres{text(from[i].name), from[i].count, {}});
   return out;
 }
 
@@ -78,6 +78,19 @@ Host host_from(const xce_host_t& from) {
   host.instance = from.instance;
   host.modify_index = from.modify_index;
   return host;
+}
+
+Reservation reservation_from(const xce_reservation_t& from) {
+  Reservation to;
+  to.name = text(from.name);
+  to.hosts.assign(from.hosts, from.hosts + from.nhosts);
+  to.cpus = from.cpus;
+  to.start_ms = from.start_ms;
+  to.end_ms = from.end_ms;
+  to.users.assign(from.users, from.users + from.nusers);
+  to.queues.assign(from.queues, from.queues + from.nqueues);
+  to.modify_index = from.modify_index;
+  return to;
 }
 
 Queue queue_from(const xce_queue_t& from) {

@@ -13,6 +13,7 @@ namespace xce::sched {
 Job job_from(const xce_job_t& from);
 Host host_from(const xce_host_t& from);
 Queue queue_from(const xce_queue_t& from);
+Reservation reservation_from(const xce_reservation_t& from);
 
 }  // namespace xce::sched
 

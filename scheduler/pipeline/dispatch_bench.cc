@@ -1,6 +1,7 @@
 // Measures a running cluster from outside: a pretended worker joins, jobs are submitted, and the
-// time until the worker is told to start each is taken. Usage: dispatch_bench PEERS [IDLE_JOBS]
-// [BURST_JOBS]
+// time until the worker is told to start each is taken. With PENDING_JOBS so many more wait, and
+// the time from one job's end until the worker is told of the next one is taken. Usage:
+// dispatch_bench PEERS [IDLE_JOBS] [BURST_JOBS] [PENDING_JOBS]
 #include <xce/client.h>
 #include <xce/cluster.h>
 
@@ -28,6 +29,8 @@ struct Worker {
   std::condition_variable changed;
   std::map<uint64_t, Clock::time_point> told;  // first STARTING of each job
   std::deque<std::pair<uint64_t, uint32_t>> todo;
+  std::deque<std::pair<uint64_t, uint32_t>> running;  // started and not ended, with finish = false
+  bool finish = true;                                 // every job ends at once
   bool stop = false;
 
   static void on_push(xcecli_ctx_t, const xce_event_t* event, void* self) {
@@ -50,20 +53,40 @@ struct Worker {
       todo.clear();
       lock.unlock();
       std::vector<xce_report_t> reports;
-      for (const auto& [id, attempt] : jobs) {
-        for (const auto kind : {XCE_NOTIFY_START, XCE_NOTIFY_FINISH}) {
-          xce_report_t report = {};
-          report.outbox_seq = ++seq;
-          report.kind = kind;
-          report.job_id = id;
-          report.attempt = attempt;
-          report.outcome = XCE_JOB_COMPLETED;
-          reports.push_back(report);
-        }
+      for (const auto& job : jobs) {
+        reports.push_back(report_of(XCE_NOTIFY_START, job));
+        if (finish) reports.push_back(report_of(XCE_NOTIFY_FINISH, job));
       }
       xcecli_notify(ctx, instance, reports.data(), reports.size());
       lock.lock();
+      if (!finish) running.insert(running.end(), jobs.begin(), jobs.end());
+      changed.notify_all();
     }
+  }
+  xce_report_t report_of(xce_notify_kind_t kind, const std::pair<uint64_t, uint32_t>& job) {
+    xce_report_t report = {};
+    report.outbox_seq = ++seq;
+    report.kind = kind;
+    report.job_id = job.first;
+    report.attempt = job.second;
+    report.outcome = XCE_JOB_COMPLETED;
+    return report;
+  }
+  // Ends one of the running jobs; milliseconds until another one is told, or a negative number.
+  double end_one() {
+    std::unique_lock<std::mutex> lock(mutex);
+    if (!changed.wait_for(lock, std::chrono::seconds(60), [this] { return !running.empty(); }))
+      return -1;
+    const xce_report_t report = report_of(XCE_NOTIFY_FINISH, running.front());
+    running.pop_front();
+    const size_t before = told.size();
+    const auto began = Clock::now();
+    lock.unlock();
+    xcecli_notify(ctx, instance, &report, 1);
+    lock.lock();
+    const bool next =
+        changed.wait_for(lock, std::chrono::seconds(60), [&] { return told.size() > before; });
+    return next ? std::chrono::duration<double, std::milli>(Clock::now() - began).count() : -1;
   }
   bool wait_for(uint64_t id, int seconds) {
     std::unique_lock<std::mutex> lock(mutex);
@@ -90,13 +113,18 @@ xcecli_ctx_t connect(const char* peers, xce_host_role_t role, const char* name) 
   return ctx;
 }
 
-uint64_t submit(xcecli_ctx_t ctx) {
+uint64_t submit(xcecli_ctx_t ctx, uint32_t tasks = 0, uint32_t time_limit_s = 0) {
+  std::vector<uint32_t> array(tasks);
+  for (uint32_t i = 0; i < tasks; ++i) array[i] = i;
   xce_job_spec_t spec;
   xce_job_spec_init(&spec);
   const char* args[] = {"/bin/true"};
   spec.args = args;
   spec.nargs = 1;
   spec.cpus = spec.nodes = 1;
+  spec.array = array.data();
+  spec.narray = array.size();
+  spec.time_limit_s = time_limit_s;
   xce_submitted_t out;
   const int rc = xcecli_jobsub(ctx, &spec, &out);
   if (rc < 0) {
@@ -108,13 +136,35 @@ uint64_t submit(xcecli_ctx_t ctx) {
   return out.job_id;
 }
 
+// So many jobs of a hundred kinds wait while jobs end one after the other.
+bool with_many_pending(Worker* worker, xcecli_ctx_t user, int pending) {
+  {
+    std::lock_guard<std::mutex> lock(worker->mutex);
+    worker->finish = false;
+  }
+  for (int i = 0; i < 100; ++i)
+    submit(user, static_cast<uint32_t>(pending / 100), static_cast<uint32_t>(3600 + 60 * i));
+  std::vector<double> latencies;
+  for (int i = 0; i < 220; ++i) {
+    latencies.push_back(worker->end_one());
+    if (latencies.back() < 0) return false;
+  }
+  latencies.erase(latencies.begin(), latencies.begin() + 20);  // the host fills, pages are taken
+  std::sort(latencies.begin(), latencies.end());
+  printf(
+      "%d pending, one ends -> the next is told to start: p50 %.2f ms, p99 %.2f ms, max %.2f ms\n",
+      pending, latencies[100], latencies[197], latencies.back());
+  return true;
+}
+
 double ms(Clock::duration d) { return std::chrono::duration<double, std::milli>(d).count(); }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   if (argc < 2) return 2;
-  const int idle = argc > 2 ? atoi(argv[2]) : 100, burst = argc > 3 ? atoi(argv[3]) : 2000;
+  const int idle = argc > 2 ? atoi(argv[2]) : 100, burst = argc > 3 ? atoi(argv[3]) : 2000,
+            pending = argc > 4 ? atoi(argv[4]) : 0;
   Worker worker;
   worker.ctx = connect(argv[1], HostRole_worker, "bench-host");
   xcecli_set_push_handler(worker.ctx, &Worker::on_push, &worker);
@@ -167,10 +217,11 @@ int main(int argc, char** argv) {
   }
   for (std::thread& t : submitters) t.join();
   const double submitted = ms(Clock::now() - began);
-  const bool all = last == 0 || worker.wait_for(last, 120);
+  bool all = last == 0 || worker.wait_for(last, 120);
   const double done = ms(Clock::now() - began);
   printf("burst of %d: submitted in %.0f ms (%.0f/s), %s dispatched in %.0f ms (%.0f/s)\n", burst,
          submitted, burst / submitted * 1000, all ? "all" : "NOT ALL", done, burst / done * 1000);
+  if (pending > 0) all = with_many_pending(&worker, user, pending) && all;
   {
     std::lock_guard<std::mutex> lock(worker.mutex);
     worker.stop = true;

@@ -70,6 +70,15 @@ class FakePort : public ControllerPort {
     Lock lock(mutex_);
     results_.insert(results_.end(), results.begin(), results.end());
   }
+  // The next dispatches are done and then answered so, as when a controller dies before it answers.
+  void fail_after(std::vector<int> results) {
+    Lock lock(mutex_);
+    after_.insert(after_.end(), results.begin(), results.end());
+  }
+  std::map<JobId, Job> all_jobs() {
+    Lock lock(mutex_);
+    return jobs_;
+  }
   void always_fail(int result) {
     Lock lock(mutex_);
     always_ = result;
@@ -128,6 +137,11 @@ class FakePort : public ControllerPort {
     queue.modify_index = ++revision_;
     queues_.push_back(queue);
   }
+  void add_reservation(Reservation reservation) {
+    Lock lock(mutex_);
+    reservation.modify_index = ++revision_;
+    reservations_.push_back(reservation);
+  }
   int joins() {
     Lock lock(mutex_);
     return joins_;
@@ -174,15 +188,24 @@ class FakePort : public ControllerPort {
           refuse_.erase(it);
           continue;
         }
-        dispatched_.push_back(items[i].job);
         job = jobs_[items[i].job];
+        if (items[i].attempt <= job.attempt || job.state != JobState::kPending) {
+          const bool again = items[i].attempt == job.attempt && items[i].allocs == job.allocs;
+          (*item_status)[i] = again ? 0 : E_XCE_STALE;
+          continue;
+        }
+        dispatched_.push_back(items[i].job);
       }
       job.state = JobState::kStarting;
       job.attempt = items[i].attempt;
       job.allocs = items[i].allocs;
       change(job);
     }
-    return 0;
+    Lock lock(mutex_);
+    if (after_.empty()) return 0;
+    result = after_.front();
+    after_.pop_front();
+    return result;
   }
   int evict(uint64_t epoch, const std::vector<Eviction>& items) override {
     Call call;
@@ -256,6 +279,11 @@ class FakePort : public ControllerPort {
     for (const auto& [name, host] : hosts_) out->push_back(host);
     return 0;
   }
+  int reservations(std::vector<Reservation>* out) override {
+    Lock lock(mutex_);
+    *out = reservations_;
+    return 0;
+  }
   int queues(std::vector<Queue>* out) override {
     Lock lock(mutex_);
     *out = queues_;
@@ -299,7 +327,8 @@ class FakePort : public ControllerPort {
   std::map<JobId, std::string> reasons_;
   std::map<JobId, int64_t> estimates_;
   std::vector<Queue> queues_;
-  std::deque<int> results_;
+  std::vector<Reservation> reservations_;
+  std::deque<int> results_, after_;
   std::vector<Call> calls_;
   std::vector<JobId> dispatched_;
   Index revision_ = 1;

@@ -17,6 +17,10 @@ struct Apply {
   void operator()(const HostGone& gone) const { view->remove_host(gone.name); }
   void operator()(const Queue& queue) const { view->put_queue(queue); }
   void operator()(const QueueGone& gone) const { view->remove_queue(gone.name); }
+  void operator()(const Reservation& r) const { view->put_reservation(r); }
+  void operator()(const ReservationGone& gone) const {
+    view->remove_reservation(gone.name, gone.revision);
+  }
   void operator()(const WakeUp&) const {}
 };
 
@@ -140,11 +144,11 @@ void Pipeline::watch_the_active_one() {
     return;
   }
   JobId job;
+  const int64_t now = now_ms_();
   {
     std::lock_guard<std::mutex> lock(shared_.mutex);
-    job = first_startable(shared_.view);
+    job = first_startable(shared_.view, now);
   }
-  const int64_t now = now_ms_();
   if (job != overdue_job_) {
     overdue_job_ = job;
     overdue_since_ms_ = now;

@@ -128,12 +128,15 @@ bool Publisher::take_state() {
   }
   std::vector<Host> hosts;
   std::vector<Queue> queues;
+  std::vector<Reservation> reservations;
   int rc = port_->hosts(&hosts);
   if (rc >= 0) rc = port_->queues(&queues);
+  if (rc >= 0) rc = port_->reservations(&reservations);
   if (rc >= 0) {
     std::lock_guard<std::mutex> lock(shared_->mutex);
     for (const Host& host : hosts) shared_->view.put_host(host);
     for (const Queue& queue : queues) shared_->view.put_queue(queue);
+    for (const Reservation& each : reservations) shared_->view.put_reservation(each);
   }
   JobFilter filter;
   filter.states = kAliveStates;

@@ -40,7 +40,7 @@ class CAllocs {
     for (const Alloc& a : allocs) {
       auto& gres = gres_.emplace_back();
       gres.reserve(a.gres.size());
-      for (const Gres& g : a.gres) gres.push_back(xce_gres_t{g.name.c_str(), g.count});
+      for (const Gres& g : a.gres) gres.push_back(xce_gres_t{g.name.c_str(), g.count, nullptr, 0});
       list.push_back(xce_alloc_t{a.host.c_str(), a.cpus, a.memory_mb, gres.data(), gres.size()});
     }
     to->allocs = list.data();
@@ -111,6 +111,10 @@ void XcePort::on_push(xcecli_ctx_t, const xce_event_t* event, void* self) {
     case XCE_EVENT_HOST_REMOVED: sink->on_event(HostGone{name}); break;
     case XCE_EVENT_QUEUE: sink->on_event(queue_from(*event->queue)); break;
     case XCE_EVENT_QUEUE_REMOVED: sink->on_event(QueueGone{name}); break;
+    case XCE_EVENT_RESERVATION: sink->on_event(reservation_from(*event->reservation)); break;
+    case XCE_EVENT_RESERVATION_REMOVED:
+      sink->on_event(ReservationGone{name, event->revision});
+      break;
     case XCE_EVENT_GAP: sink->on_gap(); break;
     case XCE_EVENT_SCHEDULER: sink->on_scheduler(event->id, name); break;
     case XCE_EVENT_WAKEUP:
@@ -186,6 +190,17 @@ int XcePort::queues(std::vector<Queue>* out) {
   out->clear();
   for (size_t i = 0; i < n; ++i) out->push_back(queue_from(queues[i]));
   xce_free_queues(queues, n);
+  return 0;
+}
+
+int XcePort::reservations(std::vector<Reservation>* out) {
+  xce_reservation_t* list = nullptr;
+  size_t n = 0;
+  const int rc = xcecli_reservationlist(ctx_, &list, &n);
+  if (rc < 0) return rc;
+  out->clear();
+  for (size_t i = 0; i < n; ++i) out->push_back(reservation_from(list[i]));
+  xce_free_reservations(list, n);
   return 0;
 }
 

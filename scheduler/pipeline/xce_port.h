@@ -41,6 +41,7 @@ class XcePort : public ControllerPort {
   int history(const JobFilter& filter, std::vector<Job>* rows, JobId* next_after) override;
   int hosts(std::vector<Host>* out) override;
   int queues(std::vector<Queue>* out) override;
+  int reservations(std::vector<Reservation>* out) override;
   int active_scheduler(std::string* name) override;
   void estimates(uint64_t epoch, const std::vector<StartEstimate>& items) override;
   void heartbeat() override;

@@ -19,8 +19,8 @@ Amounts spare_at(const HostProfile& profile, const Need& need, int64_t starts_ms
 
 }  // namespace
 
-bool Reservation::make(const HostPool& pool, JobId job, const Need& need, uint32_t nodes,
-                       int64_t now_ms) {
+bool Promise::make(const HostPool& pool, JobId job, const Need& need, uint32_t nodes,
+                   int64_t now_ms, int64_t duration_ms) {
   using Candidate = std::tuple<int64_t, uint32_t, size_t>;  // earliest, cpus to be freed, place
   std::vector<Candidate> candidates;
   std::vector<HostProfile> profiles;
@@ -28,7 +28,7 @@ bool Reservation::make(const HostPool& pool, JobId job, const Need& need, uint32
     if (!host.usable() || !host.total.fits(need)) continue;
     const uint32_t short_of = need.cpus > host.free.cpus ? need.cpus - host.free.cpus : 0;
     profiles.emplace_back(host, now_ms);
-    candidates.emplace_back(profiles.back().earliest(need, now_ms, kNever), short_of,
+    candidates.emplace_back(profiles.back().earliest(need, now_ms, duration_ms), short_of,
                             profiles.size() - 1);
   }
   if (candidates.size() < nodes) return false;
@@ -43,14 +43,14 @@ bool Reservation::make(const HostPool& pool, JobId job, const Need& need, uint32
   return true;
 }
 
-bool Reservation::permits(const HostSlot& host, const Need& need, int64_t ends_ms) const {
+bool Promise::permits(const HostSlot& host, const Need& need, int64_t ends_ms) const {
   auto it = spare_.find(host.name);
   if (it == spare_.end()) return true;
   if (starts_ms_ != 0 && ends_ms != 0 && ends_ms <= starts_ms_) return true;
   return !need.exclusive && it->second.fits(need);
 }
 
-void Reservation::use(const HostSlot& host, const Need& need, int64_t ends_ms) {
+void Promise::use(const HostSlot& host, const Need& need, int64_t ends_ms) {
   auto it = spare_.find(host.name);
   if (it == spare_.end()) return;
   if (starts_ms_ != 0 && ends_ms != 0 && ends_ms <= starts_ms_) return;

@@ -1,5 +1,6 @@
-// EASY backfill: the first job that must wait for hosts gets a reservation; others may start only
-// where they cannot delay it (Lifka, "The ANL/IBM SP scheduling system", 1995). PURE.
+// EASY backfill: the first job that must wait for hosts gets a promise, a time when it starts at
+// the latest; others may start only where they cannot delay it (Lifka, "The ANL/IBM SP scheduling
+// system", 1995). PURE.
 #ifndef XCE_SCHEDULER_POLICY_BACKFILL_H_
 #define XCE_SCHEDULER_POLICY_BACKFILL_H_
 
@@ -19,15 +20,16 @@ enum class Backfill : uint8_t {
 };
 
 // The hosts set aside for the first job in line, and until when others may use them.
-class Reservation {
+class Promise {
  public:
-  // Makes one for `nodes` times the need. When running jobs without a time limit stand in the way,
-  // the time is unknown and nobody else may start on those hosts: they drain, so that a large job
-  // is never starved. False: these hosts can never do.
-  bool make(const HostPool& pool, JobId job, const Need& need, uint32_t nodes, int64_t now_ms);
+  // Makes one for `nodes` times the need, for duration_ms (kNever: for ever). When running jobs
+  // without a time limit stand in the way, the time is unknown and nobody else may start on those
+  // hosts: they drain, so that a large job is never starved. False: these hosts can never do.
+  bool make(const HostPool& pool, JobId job, const Need& need, uint32_t nodes, int64_t now_ms,
+            int64_t duration_ms);
   bool made() const { return job_ != 0; }
   JobId job() const { return job_; }
-  // When the reserved job can start at the latest; 0: unknown.
+  // When the job can start at the latest; 0: unknown.
   int64_t starts_ms() const { return starts_ms_; }
   // Whether a job may start on this host now, ending at ends_ms (0: unknown).
   bool permits(const HostSlot& host, const Need& need, int64_t ends_ms) const;
@@ -38,7 +40,7 @@ class Reservation {
   JobId job_ = 0;
   int64_t starts_ms_ = 0;
   std::map<std::string, Amounts, std::less<>>
-      spare_;  // a reserved host -> what it has beyond the reservation at its start
+      spare_;  // a host set aside -> what it has beyond the job's need at its start
 };
 
 }  // namespace xce::sched

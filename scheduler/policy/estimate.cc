@@ -22,6 +22,7 @@ class Gatherer {
   }
 
   Outlook run() {
+    out_.ready.reserve(view_.ready().size());
     for (const auto& [line, heads] : view_.ready().lines()) {
       for (const auto& [position, cls] : heads) {
         const uint32_t place = class_of(*cls->key);
@@ -48,9 +49,13 @@ class Gatherer {
     return usual > 0 ? usual : limits_.unknown_run_ms;
   }
 
+  // Each class of ready jobs comes once; only blocked jobs share them and one another's.
   uint32_t class_of(const ClassKey& key) {
-    auto [it, fresh] = classes_.try_emplace(key, static_cast<uint32_t>(out_.classes.size()));
-    if (!fresh) return it->second;
+    const auto place = static_cast<uint32_t>(out_.classes.size());
+    if (view_.has_blocked()) {
+      const auto [it, fresh] = classes_.try_emplace(key, place);
+      if (!fresh) return it->second;
+    }
     Outlook::Class cls;
     const Queue* queue = view_.queue(key.queue);
     cls.negated_queue_priority = queue == nullptr ? 0 : -static_cast<int64_t>(queue->priority);
@@ -73,7 +78,7 @@ class Gatherer {
     }
     add_limit(&cls, key.array_limit, std::make_tuple(NameId{0}, NameId{0}, key.limited_array, 'a'));
     out_.classes.push_back(std::move(cls));
-    return it->second;
+    return place;
   }
 
   using LimitKey = std::tuple<NameId, NameId, JobId, char>;

@@ -11,9 +11,9 @@
 #include <cstdint>
 #include <map>
 
-namespace xce::sched {
+#include "scheduler/policy/kept.h"
 
-using NameId = uint32_t;  // of an interned name
+namespace xce::sched {
 
 class FairShare {
  public:

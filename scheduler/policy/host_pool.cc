@@ -51,7 +51,31 @@ bool HostSlot::fits_now(const Need& need) const {
   return free.fits(need);
 }
 
-void HostPool::unlist(const HostSlot& slot) { by_free_.erase({slot.free.cpus, slot.name}); }
+const Kept* HostSlot::keeps_off(const Need& need, int64_t from_ms, int64_t until_ms) const {
+  for (const auto& each : kept) {
+    if (!each->overlaps(from_ms, until_ms) || each->is_for(need.user, need.queue)) continue;
+    if (each->cpus == 0 || need.exclusive) return each.get();
+    uint64_t cpus = uint64_t{each->cpus} + need.cpus;
+    for (const auto& [job, hold] : holds) {
+      const bool gone = hold.ends_ms != 0 && hold.ends_ms <= from_ms;
+      if (!gone && !each->is_for(hold.user, hold.queue)) cpus += hold.alloc.cpus;
+    }
+    if (cpus > total.cpus) return each.get();
+  }
+  return nullptr;
+}
+
+void HostPool::set_kept(const std::vector<std::shared_ptr<const Kept>>& all) {
+  kept_.clear();
+  for (const auto& each : all)
+    for (const std::string& host : each->hosts) kept_[host].push_back(each);
+  for (auto& [name, slot] : hosts_) {
+    const auto of_host = kept_.find(name);
+    slot.kept = of_host == kept_.end() ? decltype(slot.kept){} : of_host->second;
+  }
+}
+
+void HostPool::unlist(const HostSlot& slot) { by_free_.erase({slot.free.cpus, slot.name, &slot}); }
 
 void HostPool::relist(HostSlot* slot) {
   slot->free = slot->total;
@@ -59,12 +83,16 @@ void HostPool::relist(HostSlot* slot) {
     slot->free.take(hold.alloc);
     if (hold.exclusive) slot->free.cpus = 0;
   }
-  if (slot->usable()) by_free_.insert({slot->free.cpus, slot->name});
+  if (slot->usable()) by_free_.insert({slot->free.cpus, slot->name, slot});
 }
 
 HostSlot& HostPool::slot_of(const std::string& name) {
   HostSlot& slot = hosts_[name];
-  if (slot.name.empty()) slot.name = name;
+  if (slot.name.empty()) {
+    slot.name = name;
+    const auto kept = kept_.find(name);
+    if (kept != kept_.end()) slot.kept = kept->second;
+  }
   return slot;
 }
 
@@ -104,10 +132,10 @@ void HostPool::remove_unseen(uint32_t seen) {
   for (const std::string& name : gone) remove(name);
 }
 
-void HostPool::hold(const Alloc& alloc, JobId job, int64_t ends_ms, bool exclusive) {
-  HostSlot& slot = slot_of(alloc.host);
+void HostPool::hold(JobId job, Hold hold) {
+  HostSlot& slot = slot_of(hold.alloc.host);
   unlist(slot);
-  slot.holds[job] = Hold{alloc, ends_ms, exclusive};
+  slot.holds[job] = std::move(hold);
   relist(&slot);
 }
 
@@ -124,17 +152,19 @@ void HostPool::release(const std::string& host, JobId job) {
 }
 
 std::vector<const HostSlot*> HostPool::best_fit(const Need& need, uint32_t nodes,
-                                                const Permits& permits) const {
+                                                const Permits& permits, size_t* looks) const {
   std::vector<const HostSlot*> chosen;
   if (nodes > by_free_.size()) return chosen;
-  for (auto it = by_free_.lower_bound({need.cpus, std::string_view()}); it != by_free_.end();
-       ++it) {
-    const HostSlot& slot = hosts_.find(it->second)->second;
+  size_t looked = 0;
+  for (auto it = by_free_.lower_bound({need.cpus, {}, nullptr}); it != by_free_.end(); ++it) {
+    ++looked;
+    const HostSlot& slot = *it->slot;
     if (!slot.fits_now(need) || !permits(slot)) continue;
     chosen.push_back(&slot);
-    if (chosen.size() == nodes) return chosen;
+    if (chosen.size() == nodes) break;
   }
-  chosen.clear();
+  if (looks != nullptr) *looks += looked;
+  if (chosen.size() < nodes) chosen.clear();
   return chosen;
 }
 

@@ -9,14 +9,17 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "libxce/model/host.h"
 #include "libxce/model/job.h"
+#include "scheduler/policy/kept.h"
 
 namespace xce::sched {
 
@@ -26,6 +29,7 @@ struct Need {
   uint64_t memory_mb = 0;
   std::vector<Gres> gres;  // sorted by name, counts > 0
   bool exclusive = false;
+  NameId user = 0, queue = 0;  // whose it is: reservations go by that
 };
 
 // Amounts of a host, total or free or set aside.
@@ -47,6 +51,7 @@ struct Hold {
   Alloc alloc;
   int64_t ends_ms = 0;
   bool exclusive = false;
+  NameId user = 0, queue = 0;
 };
 
 struct HostSlot {
@@ -59,13 +64,17 @@ struct HostSlot {
   Amounts free;
   std::map<JobId, Hold> holds;
   Index modify_index = 0;
-  uint32_t seen = 0;  // retake in which it was last seen
+  uint32_t seen = 0;                              // retake in which it was last seen
+  std::vector<std::shared_ptr<const Kept>> kept;  // for some; mostly none
 
   // Whether new jobs may be placed here.
   bool usable() const { return joined && state == HostState::kUp && !drained; }
   bool idle() const { return holds.empty(); }
   // Whether the need fits what is free now, exclusiveness included.
   bool fits_now(const Need& need) const;
+  // What keeps this job from running here from from_ms until until_ms (INT64_MAX: for ever) because
+  // it is for others, or null.
+  const Kept* keeps_off(const Need& need, int64_t from_ms, int64_t until_ms) const;
 };
 
 class HostPool {
@@ -78,15 +87,18 @@ class HostPool {
   void remove(const std::string& name);
   // Removes hosts that were not seen in this retake.
   void remove_unseen(uint32_t seen);
-  void hold(const Alloc& alloc, JobId job, int64_t ends_ms, bool exclusive);
+  void hold(JobId job, Hold hold);  // on hold.alloc.host
   void release(const std::string& host, JobId job);
 
+  // What is kept of hosts for some, all of it.
+  void set_kept(const std::vector<std::shared_ptr<const Kept>>& all);
+
   // The hosts for `nodes` times the need, best fit first, or an empty list when they are not free.
-  // `permits` may refuse hosts.
-  std::vector<const HostSlot*> best_fit(const Need& need, uint32_t nodes,
-                                        const Permits& permits) const;
+  // `permits` may refuse hosts. Adds to `looks` how many hosts were looked at.
+  std::vector<const HostSlot*> best_fit(const Need& need, uint32_t nodes, const Permits& permits,
+                                        size_t* looks = nullptr) const;
   // Free cpus of the usable host with the most.
-  uint32_t most_free_cpus() const { return by_free_.empty() ? 0 : by_free_.rbegin()->first; }
+  uint32_t most_free_cpus() const { return by_free_.empty() ? 0 : by_free_.rbegin()->free_cpus; }
   const std::map<std::string, HostSlot, std::less<>>& hosts() const { return hosts_; }
   size_t usable_hosts() const { return by_free_.size(); }
   // What a job with this need is given on this host: an exclusive one gets every cpu.
@@ -98,8 +110,16 @@ class HostPool {
   HostSlot& slot_of(const std::string& name);
 
   std::map<std::string, HostSlot, std::less<>> hosts_;
-  std::set<std::pair<uint32_t, std::string_view>>
-      by_free_;  // usable hosts only; names live in hosts_
+  std::map<std::string, std::vector<std::shared_ptr<const Kept>>> kept_;  // by host
+  struct Listed {
+    uint32_t free_cpus = 0;
+    std::string_view name;  // the slot's
+    const HostSlot* slot = nullptr;
+    friend bool operator<(const Listed& a, const Listed& b) {
+      return std::tie(a.free_cpus, a.name) < std::tie(b.free_cpus, b.name);
+    }
+  };
+  std::set<Listed> by_free_;  // usable hosts only
 };
 
 }  // namespace xce::sched

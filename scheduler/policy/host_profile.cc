@@ -77,6 +77,16 @@ size_t HostProfile::index_at(int64_t time_ms) const {
 }
 
 int64_t HostProfile::earliest(const Need& need, int64_t from_ms, int64_t duration_ms) const {
+  while (true) {
+    const int64_t start_ms = earliest_free(need, from_ms, duration_ms);
+    if (start_ms == kNever || host_->kept.empty()) return start_ms;
+    const Kept* kept = host_->keeps_off(need, start_ms, later(start_ms, duration_ms));
+    if (kept == nullptr) return start_ms;
+    from_ms = kept->end_ms;  // after start_ms, as it overlaps
+  }
+}
+
+int64_t HostProfile::earliest_free(const Need& need, int64_t from_ms, int64_t duration_ms) const {
   size_t i = index_at(from_ms);
   while (i < steps_.size()) {
     if (!fits(steps_[i], need)) {
@@ -84,7 +94,7 @@ int64_t HostProfile::earliest(const Need& need, int64_t from_ms, int64_t duratio
       continue;
     }
     const int64_t start_ms = std::max(from_ms, steps_[i].from_ms);
-    const int64_t until_ms = duration_ms >= kNever - start_ms ? kNever : start_ms + duration_ms;
+    const int64_t until_ms = later(start_ms, duration_ms);
     size_t j = i + 1;
     while (j < steps_.size() && steps_[j].from_ms < until_ms && fits(steps_[j], need)) ++j;
     if (j == steps_.size() || steps_[j].from_ms >= until_ms) return start_ms;

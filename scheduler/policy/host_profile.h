@@ -12,6 +12,11 @@ namespace xce::sched {
 
 inline constexpr int64_t kNever = INT64_MAX;
 
+// from_ms + duration_ms, where either may be kNever.
+inline int64_t later(int64_t from_ms, int64_t duration_ms) {
+  return duration_ms >= kNever - from_ms ? kNever : from_ms + duration_ms;
+}
+
 class HostProfile {
  public:
   // From now on, by the holds that the host has. One that is overdue is about to be stopped; one
@@ -19,8 +24,8 @@ class HostProfile {
   HostProfile(const HostSlot& host, int64_t now_ms);
 
   const HostSlot& host() const { return *host_; }
-  // The first time, not before from_ms, at which the need fits for duration_ms (kNever: for ever);
-  // kNever when there is none.
+  // The first time, not before from_ms, at which the need fits for duration_ms (kNever: for ever)
+  // and no reservation is in its way; kNever when there is none.
   int64_t earliest(const Need& need, int64_t from_ms, int64_t duration_ms) const;
   // What is free at that time.
   const Amounts& free_at(int64_t time_ms) const { return steps_[index_at(time_ms)].free; }
@@ -39,6 +44,7 @@ class HostProfile {
     bool idle = true;
   };
   bool fits(const Step& step, const Need& need) const;
+  int64_t earliest_free(const Need& need, int64_t from_ms, int64_t duration_ms) const;
   size_t index_at(int64_t time_ms) const;
   size_t split(int64_t time_ms);
 

@@ -51,8 +51,7 @@ Plan::Slot Plan::find(const Need& need, uint32_t nodes, int64_t duration_ms,
 }
 
 void Plan::reserve(const Slot& slot, const Need& need, int64_t duration_ms) {
-  const int64_t until_ms =
-      duration_ms >= kNever - slot.starts_ms ? kNever : slot.starts_ms + duration_ms;
+  const int64_t until_ms = later(slot.starts_ms, duration_ms);
   for (HostProfile& profile : profiles_) {
     if (std::find(slot.hosts.begin(), slot.hosts.end(), &profile.host()) != slot.hosts.end())
       profile.reserve(need, slot.starts_ms, until_ms);

@@ -58,11 +58,14 @@ class Story {
   }
 
   // The view hears of everything that the story changed.
-  void tell() {
+  void tell_queues() {
     for (auto& [name, queue] : queues_) {
       queue.modify_index = ++revision;
       view.put_queue(queue);
     }
+  }
+  void tell() {
+    tell_queues();
     for (auto& [id, job] : jobs) tell(id);
   }
   void tell(JobId id) {
@@ -75,15 +78,18 @@ class Story {
     std::vector<JobId> started;
     for (const Dispatch& dispatch : run_round(&view, now_ms, limits).dispatches) {
       started.push_back(dispatch.job);
-      Job& job = jobs[dispatch.job];
-      job.state = JobState::kRunning;
-      job.attempt = dispatch.attempt;
-      job.starts = 1;
-      job.allocs = dispatch.allocs;
-      job.start_ms = now_ms;
-      tell(dispatch.job);
+      accept(dispatch);
     }
     return started;
+  }
+  void accept(const Dispatch& dispatch) {
+    Job& job = jobs[dispatch.job];
+    job.state = JobState::kRunning;
+    job.attempt = dispatch.attempt;
+    job.starts = 1;
+    job.allocs = dispatch.allocs;
+    job.start_ms = now_ms;
+    tell(dispatch.job);
   }
 
   void end(JobId id, JobState state = JobState::kCompleted) {

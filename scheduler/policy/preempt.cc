@@ -47,6 +47,7 @@ class Room {
     }
   }
 
+  const HostSlot& host() const { return *host_; }
   struct Offer {
     std::vector<JobId> victims;  // none: there is room already
     int64_t lost = 0;            // cpu-milliseconds of work
@@ -128,11 +129,16 @@ class Chooser {
     const int32_t lowest = lowest_preemptible(view_);
     if (lowest == kNoQueue || view_.ready().size() == 0) return {};
     ClassWalk walk(view_, now_ms_);
-    for (size_t jobs = 0; jobs < limits_.max_evictors; ++jobs) {
+    size_t jobs = 0;
+    for (size_t tries = 0; tries < limits_.max_tries; ++tries) {
+      if (jobs >= limits_.max_evictors || offers_ >= limits_.max_offers) break;
       const JobClass* cls = walk.next();
       if (cls == nullptr || priority_of(view_, cls->key->queue) <= lowest) break;
-      if (limit_of(view_, *cls->key) != Limit::kNone) continue;
-      if (make_room(*cls->key, walk.id()) && !is_limited(view_, *cls->key)) walk.follow();
+      const ClassKey& key = *cls->key;
+      // Where one of a queue of higher priority, or of this one, found no way there is none.
+      if (limit_of(view_, key) != Limit::kNone || failures_.covers(key.need, key.nodes)) continue;
+      ++jobs;
+      if (make_room(key, walk.id()) && !is_limited(view_, key)) walk.follow();
     }
     for (const Eviction& eviction : evictions_)
       view_.evict_locally(eviction.job, now_ms_ + limits_.eviction_ms);
@@ -147,15 +153,25 @@ class Chooser {
         if (host.usable()) rooms_.emplace(name, Room(view_, host));
     }
     const int32_t priority = priority_of(view_, key.queue);
+    const int64_t until_ms = later(now_ms_, view_.duration_ms(key));
     std::vector<std::pair<int64_t, std::string_view>> candidates;  // work lost, host
     std::map<std::string_view, Room::Offer> offers;
+    bool kept_off = false;
     for (const auto& [name, room] : rooms_) {
+      ++offers_;
+      if (room.host().keeps_off(key.need, now_ms_, until_ms) != nullptr) {
+        kept_off = true;
+        continue;
+      }
       std::optional<Room::Offer> offer = room.offer(key.need, priority, now_ms_);
       if (!offer) continue;
       candidates.emplace_back(offer->lost + static_cast<int64_t>(offer->victims.size()), name);
       offers[name] = std::move(*offer);
     }
-    if (candidates.size() < key.nodes) return false;
+    if (candidates.size() < key.nodes) {
+      if (!kept_off) failures_.note(key.need, key.nodes);
+      return false;
+    }
     std::partial_sort(candidates.begin(), candidates.begin() + key.nodes, candidates.end());
     for (uint32_t i = 0; i < key.nodes; ++i) {
       const std::string_view name = candidates[i].second;
@@ -181,6 +197,8 @@ class Chooser {
   const int64_t now_ms_;
   const RoundLimits& limits_;
   std::map<std::string_view, Room> rooms_;  // usable hosts, made when first needed
+  Failures failures_;
+  size_t offers_ = 0;
   std::set<JobId> chosen_;
   std::vector<Eviction> evictions_;
 };

@@ -188,9 +188,10 @@ TEST(Property, EasyNeverDelaysTheHeadOfTheLine) {
       const JobClass* head = ClassWalk(s.view).next();
       if (head == nullptr) continue;
       const JobId first = *head->waiting.begin();
-      Reservation reservation;
-      if (reservation.make(s.view.hosts(), first, head->key->need, head->key->nodes, s.now_ms))
-        promised.try_emplace(first, reservation.starts_ms());
+      Promise promise;
+      if (promise.make(s.view.hosts(), first, head->key->need, head->key->nodes, s.now_ms,
+                       s.view.duration_ms(*head->key)))
+        promised.try_emplace(first, promise.starts_ms());
     }
   }
   EXPECT_GT(promises, 500u);

@@ -29,8 +29,9 @@ struct Survey {  // of the usable hosts
   size_t joined = 0, usable = 0, capable = 0, free = 0;
   size_t drained = 0, unreachable = 0;
   size_t capable_but_away = 0;
-  Amounts largest;       // totals, each the largest of any usable host
-  Amounts largest_free;  // of capable hosts
+  const Kept* kept = nullptr;  // what keeps the job off a host that is free
+  Amounts largest;             // totals, each the largest of any usable host
+  Amounts largest_free;        // of capable hosts
 };
 
 void raise(Amounts* to, const Amounts& amounts, const Need& need) {
@@ -43,7 +44,7 @@ void raise(Amounts* to, const Amounts& amounts, const Need& need) {
   }
 }
 
-Survey survey(const HostPool& pool, const Need& need) {
+Survey survey(const HostPool& pool, const Need& need, int64_t now_ms, int64_t until_ms) {
   Survey s;
   for (const auto& [name, host] : pool.hosts()) {
     if (!host.joined) continue;
@@ -59,7 +60,12 @@ Survey survey(const HostPool& pool, const Need& need) {
     if (!capable) continue;
     ++s.capable;
     raise(&s.largest_free, host.free, need);
-    if (host.fits_now(need)) ++s.free;
+    if (!host.fits_now(need)) continue;
+    const Kept* kept = host.kept.empty() ? nullptr : host.keeps_off(need, now_ms, until_ms);
+    if (kept == nullptr)
+      ++s.free;
+    else if (s.kept == nullptr || kept->end_ms < s.kept->end_ms)
+      s.kept = kept;
   }
   return s;
 }
@@ -92,6 +98,17 @@ std::string impossible_words(const Survey& s, const Need& need) {
   }
   if (s.capable_but_away > 0) absl::StrAppend(&words, "; one that does is drained or unreachable");
   return words;
+}
+
+// Hosts are free, but kept for others.
+std::string kept_words(const Kept& kept, int64_t now_ms) {
+  if (kept.start_ms <= now_ms) {
+    return absl::StrCat("free hosts are kept for others until ", utc_words(kept.end_ms, now_ms),
+                        " (reservation '", kept.name, "')");
+  }
+  return absl::StrCat("free hosts are kept for others from ", utc_words(kept.start_ms, now_ms),
+                      " on (reservation '", kept.name,
+                      "'): with a time limit that ends before, it could start");
 }
 
 // Hosts could run the job, but are not free.
@@ -209,7 +226,7 @@ class Pass {
   }
 
   void far_behind() {
-    if (view_.ready().size() <= limits_.max_jobs) return;
+    if (view_.ready().size() <= limits_.max_jobs / 4) return;
     const std::vector<JobId> first(
         view_.unexplained().begin(),
         std::next(view_.unexplained().begin(),
@@ -236,7 +253,8 @@ class Pass {
 Reason explain_class(const View& view, const ClassKey& key, JobId first_in_line) {
   const Limit limit = limit_of(view, key);
   if (limit != Limit::kNone) return limit_words(view, key, limit);
-  const Survey s = survey(view.hosts(), key.need);
+  const int64_t now_ms = view.now_ms();
+  const Survey s = survey(view.hosts(), key.need, now_ms, later(now_ms, view.duration_ms(key)));
   if (s.joined == 0) return {ReasonKind::kNoHost, "no host has joined yet"};
   if (s.usable == 0)
     return {ReasonKind::kNoHost, absl::StrCat("no host takes jobs now: ", away_words(s))};
@@ -246,6 +264,8 @@ Reason explain_class(const View& view, const ClassKey& key, JobId first_in_line)
             absl::StrCat("needs ", key.nodes, " hosts with ", need_words(key.need), ": only ",
                          s.capable, s.capable == 1 ? " is" : " are", " there")};
   }
+  if (s.free < key.nodes && s.kept != nullptr)
+    return {ReasonKind::kReserved, kept_words(*s.kept, now_ms)};
   if (s.free < key.nodes) return {ReasonKind::kBusy, busy_words(s, key.need, key.nodes)};
   if (first_in_line != 0) {
     return {ReasonKind::kTurn, absl::StrCat("waits its turn: free hosts are kept for job ",
@@ -255,12 +275,12 @@ Reason explain_class(const View& view, const ClassKey& key, JobId first_in_line)
 }
 
 std::string latest_start_words(const View& view, const ClassKey& key, int64_t now_ms) {
-  Reservation reservation;
-  if (!reservation.make(view.hosts(), 1, key.need, key.nodes, now_ms) ||
-      reservation.starts_ms() == 0) {
+  Promise promise;
+  if (!promise.make(view.hosts(), 1, key.need, key.nodes, now_ms, view.duration_ms(key)) ||
+      promise.starts_ms() == 0) {
     return "";
   }
-  return absl::StrCat("; next in line, starts by ", utc_words(reservation.starts_ms(), now_ms),
+  return absl::StrCat("; next in line, starts by ", utc_words(promise.starts_ms(), now_ms),
                       " at the latest");
 }
 
@@ -302,6 +322,7 @@ Reason explain_unready(const View& view, const JobRecord& job) {
 
 std::vector<PendReason> collect_reasons(View* view, int64_t now_ms, const ReasonLimits& limits,
                                         bool* more) {
+  view->set_now(now_ms);
   Pass pass(view, now_ms, limits);
   pass.unready();
   if (!pass.full()) pass.in_line();

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "scheduler/policy/policy_testutil.h"
 
 namespace xce::sched {
@@ -123,6 +125,22 @@ TEST(Reasons, AMillionJobsCostNoMoreThanTheFirstThousand) {
   }
   EXPECT_EQ(told, 4999u);  // everybody is told something, once
   EXPECT_TRUE(far);
+}
+
+// Not only the first ones, however many wait and however alike they are.
+TEST(Reasons, EveryWaitingJobIsToldOne) {
+  for (const JobId waiting : {300, 700, 3000}) {
+    Story s;
+    s.host("h1", 1);
+    for (JobId id = 1; id <= waiting + 1; ++id) s.job(id).spec.priority = id % 7 == 0 ? 1 : 0;
+    s.tell();
+    ASSERT_EQ(s.round().size(), 1u);
+    std::set<JobId> told;
+    for (int pass = 0; pass < 30; ++pass)
+      for (const PendReason& item : collect_reasons(&s.view, s.now_ms += 3000, {}, nullptr))
+        if (!item.reason.empty()) told.insert(item.job);
+    EXPECT_EQ(told.size(), waiting);
+  }
 }
 
 }  // namespace

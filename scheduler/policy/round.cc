@@ -1,5 +1,6 @@
 #include "scheduler/policy/round.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -107,6 +108,16 @@ void ClassWalk::charge(uint32_t cpus) {
 
 namespace {
 
+bool asks_no_less(const Need& a, uint32_t a_nodes, const Need& b, uint32_t b_nodes) {
+  if (a.cpus < b.cpus || a.memory_mb < b.memory_mb || a_nodes < b_nodes) return false;
+  if (b.exclusive && !a.exclusive) return false;
+  return std::all_of(b.gres.begin(), b.gres.end(), [&a](const Gres& needed) {
+    return std::any_of(a.gres.begin(), a.gres.end(), [&](const Gres& asked) {
+      return asked.name == needed.name && asked.count >= needed.count;
+    });
+  });
+}
+
 // One round's work.
 class Round {
  public:
@@ -119,7 +130,8 @@ class Round {
       plan_ = std::make_unique<Plan>(view_.hosts(), now_ms_);
     }
     size_t failures = 0;
-    while (view_.hosts().most_free_cpus() > 0 && failures < limits_.max_tries && !closed_) {
+    while (view_.hosts().most_free_cpus() > 0 && !closed_) {
+      if (failures >= limits_.max_tries || looks_ >= limits_.max_looks) break;
       if (result_.dispatches.size() == limits_.max_dispatches) {
         result_.more = true;
         break;
@@ -139,38 +151,65 @@ class Round {
     const Limit limit = limit_of(view_, key);
     if (limit == Limit::kQueueStopped || limit == Limit::kQueueFull) walk_.drop_queue();
     if (limit != Limit::kNone) return false;
-    const int64_t limit_s = view_.time_limit_s(key);
-    return plan_ ? consider_planned(key, limit_s > 0 ? limit_s * 1000 : kNever)
-                 : consider_reserved(key, limit_s > 0 ? now_ms_ + limit_s * 1000 : 0);
+    const int64_t duration_ms = view_.duration_ms(key);
+    return plan_ ? consider_planned(key, duration_ms) : consider_promise(key, duration_ms);
   }
 
-  bool consider_reserved(const ClassKey& key, int64_t ends_ms) {
-    const auto permits = [&](const HostSlot& host) {
-      return reservation_.permits(host, key.need, ends_ms);
-    };
-    const std::vector<const HostSlot*> hosts = view_.hosts().best_fit(key.need, key.nodes, permits);
+  // The hosts that have room now. The plan or the promise may still be in the way.
+  template <typename Permits>
+  std::vector<const HostSlot*> hosts_for(const ClassKey& key, int64_t duration_ms,
+                                         const Permits& permits) {
+    if (failures_.covers(key.need, key.nodes)) return {};
+    const int64_t until_ms = later(now_ms_, duration_ms);
+    bool others_reason = false;  // room there is, but not for this one
+    std::vector<const HostSlot*> hosts = view_.hosts().best_fit(
+        key.need, key.nodes,
+        [&](const HostSlot& host) {
+          const bool may =
+              permits(host) &&
+              (host.kept.empty() || host.keeps_off(key.need, now_ms_, until_ms) == nullptr);
+          others_reason = others_reason || !may;
+          return may;
+        },
+        &looks_);
+    if (hosts.empty() && !others_reason) failures_.note(key.need, key.nodes);
+    return hosts;
+  }
+
+  bool consider_promise(const ClassKey& key, int64_t duration_ms) {
+    const int64_t ends_ms = duration_ms == kNever ? 0 : now_ms_ + duration_ms;
+    const std::vector<const HostSlot*> hosts =
+        hosts_for(key, duration_ms,
+                  [&](const HostSlot& host) { return promise_.permits(host, key.need, ends_ms); });
     if (hosts.empty()) {
       // A job that no host could ever run holds up nobody.
-      if (!reservation_.made() &&
-          reservation_.make(view_.hosts(), walk_.id(), key.need, key.nodes, now_ms_)) {
-        closed_ = limits_.backfill == Backfill::kNone;
+      if (!promise_.made()) {
+        looks_ += view_.hosts().hosts().size();
+        if (promise_.make(view_.hosts(), walk_.id(), key.need, key.nodes, now_ms_, duration_ms))
+          closed_ = limits_.backfill == Backfill::kNone;
       }
       return false;
     }
-    for (const HostSlot* host : hosts) reservation_.use(*host, key.need, ends_ms);
+    for (const HostSlot* host : hosts) promise_.use(*host, key.need, ends_ms);
     start(key, hosts);
     return true;
   }
 
   bool consider_planned(const ClassKey& key, int64_t duration_ms) {
-    const Plan::Slot slot = plan_->find(key.need, key.nodes, duration_ms);
+    const bool reserves =
+        plan_->reservations() - result_.dispatches.size() < limits_.max_reservations;
+    const auto anywhere = [](const HostSlot&) { return true; };
     // Those behind the head of their class wait with it, whatever the plan says.
-    if (slot.starts_ms == now_ms_ && !walk_.is_follower()) {
+    const bool may_start = !walk_.is_follower() && !hosts_for(key, duration_ms, anywhere).empty();
+    if (!may_start && !reserves) return false;
+    looks_ += kLooksOfPlan * plan_->profiles().size();
+    const Plan::Slot slot = plan_->find(key.need, key.nodes, duration_ms);
+    if (slot.starts_ms == now_ms_ && may_start) {
       plan_->reserve(slot, key.need, duration_ms);
       start(key, slot.hosts);
       return true;
     }
-    if (plan_->reservations() - result_.dispatches.size() < limits_.max_reservations) {
+    if (reserves) {
       if (slot.starts_ms == kNever) {
         plan_->drain_for(key.need, key.nodes);
       } else {
@@ -194,17 +233,38 @@ class Round {
     result_.dispatches.push_back(std::move(dispatch));
   }
 
+  // What looking at a host's whole future costs, in looks at what it has now.
+  static constexpr size_t kLooksOfPlan = 4;
+
   View& view_;
   const int64_t now_ms_;
   const RoundLimits& limits_;
   ClassWalk walk_;
-  Reservation reservation_;
+  Failures failures_;
+  Promise promise_;
   std::unique_ptr<Plan> plan_;  // of conservative backfill
   RoundResult result_;
+  size_t looks_ = 0;
   bool closed_ = false;  // nobody else may start
 };
 
 }  // namespace
+
+void Failures::note(const Need& need, uint32_t nodes) {
+  smallest_.erase(std::remove_if(smallest_.begin(), smallest_.end(),
+                                 [&](const auto& each) {
+                                   return asks_no_less(each.first, each.second, need, nodes);
+                                 }),
+                  smallest_.end());
+  if (smallest_.size() == kMost) smallest_.erase(smallest_.begin());
+  smallest_.emplace_back(need, nodes);
+}
+
+bool Failures::covers(const Need& need, uint32_t nodes) const {
+  return std::any_of(smallest_.begin(), smallest_.end(), [&](const auto& each) {
+    return asks_no_less(need, nodes, each.first, each.second);
+  });
+}
 
 RoundResult run_round(View* view, int64_t now_ms, const RoundLimits& limits) {
   view->set_now(now_ms);
@@ -214,20 +274,23 @@ RoundResult run_round(View* view, int64_t now_ms, const RoundLimits& limits) {
   return result;
 }
 
-JobId first_startable(const View& view) {
-  ClassWalk walk(view);
+JobId first_startable(const View& view, int64_t now_ms) {
+  ClassWalk walk(view, now_ms);
   for (size_t tries = 0; tries < 100; ++tries) {
     const JobClass* cls = walk.next();
     if (cls == nullptr) return 0;
     const ClassKey& key = *cls->key;
     if (limit_of(view, key) != Limit::kNone) continue;
-    if (!view.hosts().best_fit(key.need, key.nodes, [](const HostSlot&) { return true; }).empty()) {
-      return walk.id();
-    }
+    const int64_t until_ms = later(now_ms, view.duration_ms(key));
+    const auto permits = [&](const HostSlot& host) {
+      return host.keeps_off(key.need, now_ms, until_ms) == nullptr;
+    };
+    if (!view.hosts().best_fit(key.need, key.nodes, permits).empty()) return walk.id();
     // One that waits for hosts may rightly keep those after it waiting; one that can never run does
     // not.
-    Reservation reservation;
-    if (reservation.make(view.hosts(), walk.id(), key.need, key.nodes, 0)) return 0;
+    Promise promise;
+    if (promise.make(view.hosts(), walk.id(), key.need, key.nodes, now_ms, view.duration_ms(key)))
+      return 0;
   }
   return 0;
 }

@@ -1,7 +1,7 @@
 // One round of scheduling: which waiting jobs start now, and where. PURE; the time is passed in.
 //
 // Order: queue priority, then job priority, then fair share if it is on (who used less goes first),
-// then id. First come, first served: a job that must wait for hosts gets a reservation, and jobs
+// then id. First come, first served: a job that must wait for hosts gets a promise, and jobs
 // after it start only where they do not delay it (backfill.h, plan.h). Jobs that wait for a limit
 // (of queue, user, array) hold up nobody.
 #ifndef XCE_SCHEDULER_POLICY_ROUND_H_
@@ -23,11 +23,16 @@ namespace xce::sched {
 
 struct RoundLimits {
   size_t max_dispatches = 256;  // what one command may carry
-  size_t max_tries = 1000;      // kinds of jobs that may fail to fit before the round ends
+  // The round ends when so many kinds of jobs did not fit, or hosts were looked at so often: it
+  // costs some 50 ms then. Those that were not looked at have their turn when those before them
+  // have started.
+  size_t max_tries = 10'000;
+  size_t max_looks = 400'000;
   Backfill backfill = Backfill::kEasy;
   size_t max_reservations = 100;  // of conservative backfill; jobs further behind have none
   int64_t eviction_ms = 40'000;   // until a job that is to make room is gone, at the latest
-  size_t max_evictors = 64;       // waiting jobs for which room is made at once
+  size_t max_evictors = 64;       // waiting jobs for which room is made at once,
+  size_t max_offers = 8'000;      // in as many looks at a host as cost some 30 ms
 };
 
 struct RoundResult {
@@ -42,7 +47,7 @@ RoundResult run_round(View* view, int64_t now_ms, const RoundLimits& limits = {}
 
 // The job that any scheduler with this view would start at once, or 0. A standby that sees the same
 // one for long knows that the active scheduler does not work.
-JobId first_startable(const View& view);
+JobId first_startable(const View& view, int64_t now_ms);
 
 // Walks over all kinds of ready jobs in scheduling order.
 class ClassWalk {
@@ -89,6 +94,18 @@ class ClassWalk {
   std::set<NameId> dropped_;
   std::map<NameId, double> charged_;  // cpu-seconds
   Turn last_;
+};
+
+// Needs for which there was no room: what asks for as much or more need not be tried. Holds as long
+// as no room is made.
+class Failures {
+ public:
+  void note(const Need& need, uint32_t nodes);
+  bool covers(const Need& need, uint32_t nodes) const;
+
+ private:
+  static constexpr size_t kMost = 32;
+  std::vector<std::pair<Need, uint32_t>> smallest_;
 };
 
 // What keeps a class from starting whatever hosts are free.

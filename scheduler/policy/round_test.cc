@@ -258,9 +258,9 @@ TEST(FirstStartable, IsWhatAnySchedulerWouldStart) {
   s.job(4, 2);
   s.job(5, 1);
   s.tell();
-  EXPECT_EQ(first_startable(s.view), 3u);
+  EXPECT_EQ(first_startable(s.view, s.now_ms), 3u);
   s.round();
-  EXPECT_EQ(first_startable(s.view), 0u);  // 4 waits, and 5 with it
+  EXPECT_EQ(first_startable(s.view, s.now_ms), 0u);  // 4 waits, and 5 with it
 }
 
 }  // namespace

@@ -70,6 +70,8 @@ void View::fill(JobRecord* record, const Job& job) {
   record->key.need.memory_mb = spec.memory_mb;
   record->key.need.gres = normal_gres(spec.gres);
   record->key.need.exclusive = spec.exclusive;
+  record->key.need.user = record->key.user;
+  record->key.need.queue = record->key.queue;
   record->state = job.state;
   record->attempt = job.attempt;
   record->starts = job.starts;
@@ -217,6 +219,11 @@ void View::end_retake() {
   for (auto it = queues_.begin(); it != queues_.end();) {
     it = it->second.seen == seen_ ? std::next(it) : queues_.erase(it);
   }
+  for (auto it = reservations_.begin(); it != reservations_.end();) {
+    it = it->second->seen == seen_ ? std::next(it) : reservations_.erase(it);
+  }
+  reservations_gone_.clear();
+  reservations_changed();
   retaking_ = false;
   ended_.set_frozen(false);
 }
@@ -328,7 +335,8 @@ void View::hold(const JobRecord& record, const std::vector<Alloc>& allocs) {
   int64_t ends_ms = limit_s > 0 && record.start_ms > 0 ? record.start_ms + limit_s * 1000 : 0;
   if (is_evicted(record)) ends_ms = record.evicted_ends_ms;
   for (const Alloc& alloc : allocs)
-    hosts_.hold(alloc, record.id, ends_ms, record.key.need.exclusive);
+    hosts_.hold(record.id,
+                Hold{alloc, ends_ms, record.key.need.exclusive, record.key.user, record.key.queue});
 }
 
 void View::release(const JobRecord& record, const std::vector<Alloc>& allocs) {
@@ -465,6 +473,11 @@ void View::each_blocked(const std::function<void(const JobRecord&)>& each) const
   if (blocked_ == 0) return;
   for (const auto& [id, record] : jobs_)
     if (record.place == Place::kBlocked) each(record);
+}
+
+int64_t View::duration_ms(const ClassKey& key) const {
+  const int64_t limit_s = time_limit_s(key);
+  return limit_s > 0 ? limit_s * 1000 : kNever;
 }
 
 uint32_t View::time_limit_s(const ClassKey& key) const {

@@ -25,6 +25,7 @@
 #include "scheduler/policy/dependencies.h"
 #include "scheduler/policy/fair_share.h"
 #include "scheduler/policy/host_pool.h"
+#include "scheduler/policy/host_profile.h"
 #include "scheduler/policy/job_index.h"
 
 namespace xce::sched {
@@ -45,6 +46,7 @@ enum class ReasonKind : uint8_t {
   kArrayLimit,
   kBehind,
   kRefused,
+  kReserved,
 };
 
 // Where a job is kept; tells what must be undone before its record changes.
@@ -111,6 +113,8 @@ class View {
   void remove_host(const std::string& name);
   void put_queue(const Queue& queue);
   void remove_queue(const std::string& name);
+  void put_reservation(const Reservation& reservation);
+  void remove_reservation(const std::string& name, Index revision);
   // The whole state is about to come in pages, with events between them; what has not come by the
   // end is gone.
   void begin_retake();
@@ -140,6 +144,7 @@ class View {
   void undo_eviction(JobId id, uint32_t attempt);
   // The time that rounds go by; ends of which no time is known are taken to be then.
   void set_now(int64_t now_ms) { now_ms_ = now_ms; }
+  int64_t now_ms() const { return now_ms_; }
   // Jobs whose retry time has come are ready again.
   void release_parked(int64_t now_ms);
   // These words were sent for the job.
@@ -155,9 +160,12 @@ class View {
   const std::string& name(NameId id) const { return names_[id]; }
   // Time limit of a job of this class in seconds; 0: none.
   uint32_t time_limit_s(const ClassKey& key) const;
+  // The same in milliseconds; kNever: none.
+  int64_t duration_ms(const ClassKey& key) const;
   // How long jobs of this user have run lately, on average; of all users when this one has not run
   // any, 0 when nobody has.
   int64_t usual_run_ms(NameId user) const;
+  bool has_blocked() const { return blocked_ > 0; }
   // Jobs that wait for other jobs.
   void each_blocked(const std::function<void(const JobRecord&)>& each) const;
   const FairShare& fair_share() const { return fair_share_; }
@@ -194,6 +202,7 @@ class View {
   void count_task(const JobRecord& record, int by);
   void task_ended(JobId array_id, JobState state);
   void sweep_arrays();
+  void reservations_changed();
   void note_run(NameId user, int64_t run_ms);
   bool knows(JobId id) const;
 
@@ -209,6 +218,8 @@ class View {
   double usual_run_of_all_ms_ = 0;
   std::map<JobId, ArrayFate> arrays_;
   std::map<NameId, QueueRecord> queues_;
+  std::map<std::string, std::shared_ptr<Kept>> reservations_;
+  std::map<std::string, Index> reservations_gone_;  // in this retake: older rows may still come
   std::set<std::pair<int64_t, JobId>> parked_;
   absl::btree_set<JobId> stale_reasons_, unexplained_, unasked_;
   std::map<std::string, NameId> name_ids_;

@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "worker/agent/users.h"
@@ -64,6 +65,34 @@ void add_missing(std::vector<std::string>* env, const std::string& name, const s
   if (!value.empty() && value_of(*env, name).empty()) env->push_back(name + "=" + value);
 }
 
+void set_variable(std::vector<std::string>* env, const std::string& name,
+                  const std::string& value) {
+  const std::string begin = name + "=";
+  env->erase(
+      std::remove_if(env->begin(), env->end(),
+                     [&](const std::string& e) { return e.compare(0, begin.size(), begin) == 0; }),
+      env->end());
+  if (!value.empty()) env->push_back(begin + value);
+}
+
+// Which generic resources of this host the job has: XCE_GRES_NAME=0,3 for each, and for gpus what
+// CUDA goes by. A job that was submitted from within another one must not see that one's.
+void tell_resources(const std::vector<Gres>& gres, std::vector<std::string>* env) {
+  env->erase(std::remove_if(env->begin(), env->end(),
+                            [](const std::string& e) { return e.rfind("XCE_GRES_", 0) == 0; }),
+             env->end());
+  for (const Gres& item : gres) {
+    std::string name = item.name;
+    for (char& c : name)
+      c = absl::ascii_isalnum(static_cast<unsigned char>(c))
+              ? absl::ascii_toupper(static_cast<unsigned char>(c))
+              : '_';
+    const std::string indices = absl::StrJoin(item.indices, ",");
+    set_variable(env, "XCE_GRES_" + name, indices);
+    if (item.name == "gpu") set_variable(env, "CUDA_VISIBLE_DEVICES", indices);
+  }
+}
+
 // A directory of plain files and FIFOs.
 void remove_directory(const std::string& path) {
   if (DIR* d = opendir(path.c_str())) {
@@ -105,6 +134,8 @@ ShepherdSpec JobStore::spec_of(const Job& job) const {
     spec.args = job.spec.body->args;
     spec.env = job.spec.body->env;
   }
+  for (const Alloc& alloc : job.allocs)
+    if (alloc.host == host_) tell_resources(alloc.gres, &spec.env);
   spec.run_as = settings_.run_as_users;
   if (spec.run_as) {
     const UserOnHost user = look_up_user(job.spec.uid, job.spec.gid);

@@ -21,7 +21,9 @@ std::vector<std::string> texts(const char* const* list, size_t n) {
 
 std::vector<Gres> gres_of(const xce_gres_t* list, size_t n) {
   std::vector<Gres> out;
-  for (size_t i = 0; i < n; ++i) out.push_back({text(list[i].name), list[i].count});
+  for (size_t i = 0; i < n; ++i)
+    out.push_back(
+        {text(list[i].name), list[i].count, {list[i].indices, list[i].indices + list[i].nindices}});
   return out;
 }
 
@@ -174,7 +176,7 @@ int XceLink::hello(HelloAnswer* out) {
 
 int XceLink::join(const HostAttrs& host, uint64_t instance, JoinAnswer* out) {
   std::vector<xce_gres_t> gres;
-  for (const Gres& g : host.gres) gres.push_back({g.name.c_str(), g.count});
+  for (const Gres& g : host.gres) gres.push_back({g.name.c_str(), g.count, nullptr, 0});
   xce_host_attrs_t attrs{};
   attrs.name = host.name.c_str();
   attrs.version = host.version.c_str();

@@ -85,6 +85,7 @@ void fill_body(wire::Op::Which which, const Answer& a, wire::Body::Builder body)
     case wire::Op::JOB_HIST: body.initJobs(); break;
     case wire::Op::WORKER_LIST: body.initHosts(1)[0].initAttrs().setName("mock"); break;
     case wire::Op::QUEUE_LIST: body.initQueues(1)[0].setName("mock"); break;
+    case wire::Op::RESERVATION_LIST: body.initReservations(1)[0].setName("mock"); break;
     case wire::Op::USER_LIST: body.initUsers(1)[0].setName("mock"); break;
     case wire::Op::RES_LIST:
     case wire::Op::RES_VAL: {

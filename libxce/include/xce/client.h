@@ -157,6 +157,7 @@ XCE_API int xcecli_jobinfo(xcecli_ctx_t ctx, uint64_t id,
 XCE_API int xcecli_jobhist(xcecli_ctx_t ctx, const xce_job_filter_t* filter, xce_job_page_t** out);
 XCE_API int xcecli_workerlist(xcecli_ctx_t ctx, xce_host_t** out, size_t* n);
 XCE_API int xcecli_queuelist(xcecli_ctx_t ctx, xce_queue_t** out, size_t* n);
+XCE_API int xcecli_reservationlist(xcecli_ctx_t ctx, xce_reservation_t** out, size_t* n);
 XCE_API int xcecli_userlist(xcecli_ctx_t ctx, xce_user_t** out, size_t* n);
 XCE_API int xcecli_reslist(xcecli_ctx_t ctx, xce_gres_t** out, size_t* n);
 XCE_API int xcecli_resval(xcecli_ctx_t ctx, const char* name, uint32_t* out);
@@ -180,6 +181,7 @@ XCE_API void xce_free_backup_part(xce_backup_part_t* part);
 XCE_API void xce_free_job_page(xce_job_page_t* page);
 XCE_API void xce_free_hosts(xce_host_t* hosts, size_t n);
 XCE_API void xce_free_queues(xce_queue_t* queues, size_t n);
+XCE_API void xce_free_reservations(xce_reservation_t* reservations, size_t n);
 XCE_API void xce_free_users(xce_user_t* users, size_t n);
 XCE_API void xce_free_gres(xce_gres_t* gres, size_t n);
 XCE_API void xce_free_cluster_status(xce_cluster_status_t* status);
@@ -247,6 +249,12 @@ typedef enum {
 } xce_queue_field_t;
 /* Changes only these fields (mask: xce_queue_field_t values, or-ed) of the queue of that name. */
 XCE_API int xcecli_queuemodify(xcecli_ctx_t ctx, const xce_queue_t* queue, uint32_t mask);
+typedef enum { XCE_RESERVATION_CREATE = 0, XCE_RESERVATION_REMOVE } xce_reservation_action_t;
+/* To remove one only its name is looked at. -E_XCE_INVALID, -E_XCE_NOENT (an unknown host, queue or
+ * name), -E_XCE_BUSY (another one keeps these hosts at that time), -E_XCE_PERM: the message says
+ * what to change. */
+XCE_API int xcecli_reservationctrl(xcecli_ctx_t ctx, xce_reservation_action_t action,
+                                   const xce_reservation_t* reservation);
 typedef enum {
   XCE_HOST_DRAIN = 0,
   XCE_HOST_RESUME,

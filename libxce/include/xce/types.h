@@ -63,6 +63,8 @@ typedef enum { XCE_STDOUT = 0, XCE_STDERR = 1 } xce_stream_t;
 typedef struct {
   const char* name;
   uint32_t count;
+  const uint32_t* indices; /* of what a job holds on a host: which ones, from 0 on; else NULL */
+  size_t nindices;
 } xce_gres_t;
 typedef struct {
   xce_dependency_kind_t kind;
@@ -225,6 +227,20 @@ typedef struct {
   bool preemptible; /* its running jobs may be requeued for jobs of queues of higher priority */
 } xce_queue_t;
 
+typedef struct { /* hosts, or cpus of them, that are kept for some users and queues for a time */
+  const char* name;
+  const char* const* hosts;
+  size_t nhosts;
+  uint32_t cpus;            /* of each host; 0: all of it */
+  int64_t start_ms, end_ms; /* milliseconds since the epoch; start 0 in a creation: now */
+  const char* const* users; /* for whom it is; with the queues: any of both */
+  size_t nusers;
+  const char* const* queues;
+  size_t nqueues;
+  const char* comment;
+  uint64_t modify_index;
+} xce_reservation_t;
+
 typedef struct {
   const char* name;
   uint32_t pending, running;
@@ -352,7 +368,9 @@ typedef enum {
   XCE_EVENT_LOG_QUERY,
   XCE_EVENT_OUTBOX_APPLIED,
   XCE_EVENT_SCHEDULER,
-  XCE_EVENT_SCHED_ADMIN
+  XCE_EVENT_SCHED_ADMIN,
+  XCE_EVENT_RESERVATION,
+  XCE_EVENT_RESERVATION_REMOVED
 } xce_event_kind_t;
 typedef struct {
   xce_event_kind_t kind;
@@ -361,11 +379,12 @@ typedef struct {
   const xce_host_t* host;   /* HOST */
   const xce_queue_t* queue; /* QUEUE */
   uint64_t id; /* JOB_REMOVED: job; GAP: revision; OUTBOX_APPLIED: sequence; SCHEDULER: epoch */
-  const char* name;          /* HOST_REMOVED, QUEUE_REMOVED, SCHEDULER, SCHED_ADMIN */
+  const char* name;          /* of what was REMOVED, SCHEDULER, SCHED_ADMIN */
   uint64_t query_id, offset; /* LOG_QUERY, with id = job */
   uint32_t limit;
   xce_stream_t stream;
   uint32_t wait_ms; /* LOG_QUERY: for output that is not there yet */
+  const xce_reservation_t* reservation; /* RESERVATION */
 } xce_event_t;
 
 #ifdef __cplusplus
