@@ -1,7 +1,6 @@
 #include "controller/state/steps.h"
 
 #include <algorithm>
-#include <csignal>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +13,7 @@ namespace xce::state {
 namespace {
 
 constexpr char kAllHosts[] = "*";
+constexpr uint32_t kSignalKill = 9;
 
 std::vector<std::string> hosts_of(const Job& job) {
   std::vector<std::string> hosts;
@@ -180,7 +180,7 @@ void kill_steps(Turn& turn, const Job& job) {
   for (const JobId id : steps) {
     Job* step = turn.tables.jobs.find(id);
     step->desired = Desired::kKill;
-    step->kill_signal = SIGKILL;
+    step->kill_signal = kSignalKill;
     step->reason = absl::StrCat("being killed: its job ", job.id, " does not run any more");
     turn.touch(*step);
   }

@@ -2,12 +2,12 @@
 #include "worker/lifecycle/lifecycle.h"
 
 #include <algorithm>
-#include <csignal>
 
 namespace xce::worker {
 namespace {
 
 constexpr size_t kMaxTombstones = 65536;
+constexpr uint32_t kSignalKill = 9;
 
 std::string words(Key key) {
   return "job " + std::to_string(key.job) + " (attempt " + std::to_string(key.attempt) + ")";
@@ -137,7 +137,7 @@ void Lifecycle::end_steps(Key job, Actions* out) {
     if (!(local.part_of == job) || local.orphan || local.phase == Phase::kEnded) continue;
     local.orphan = true;
     local.wanted = Desired::kKill;
-    local.wanted_signal = SIGKILL;
+    local.wanted_signal = kSignalKill;
     out->push_back(Note{false, words(key) + " is killed: its " + words(job) + " has ended"});
     align(key, &local, out);
   }
