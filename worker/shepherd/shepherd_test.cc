@@ -270,9 +270,8 @@ TEST_F(ShepherdTest, AShortJobIsToldOnceOrTwice) {
   mkfifo((data_ + "/events").c_str(), 0600);
   const int fifo = open((data_ + "/events").c_str(), O_RDWR | O_NONBLOCK);
   spec_.args = {"true"};
-  run();
+  EXPECT_EQ(run().outcome, "COMPLETED");
   EXPECT_TRUE(status().started.has_value());
-  EXPECT_EQ(ended().outcome, "COMPLETED");
   char buffer[64] = "";
   EXPECT_GT(read(fifo, buffer, sizeof buffer - 1), 0);
   const std::string told = buffer;
