@@ -122,6 +122,14 @@ func TestSubmitAScriptAndArrays(t *testing.T) {
 	}
 }
 
+func TestSubmitACommandInsideAJob(t *testing.T) {
+	s := newServer(t)
+	w := s.do("POST", "/api/v1/jobs", `{"command": ["hostname"], "step_of": 17, "step_hosts": ["n1", "n2"]}`)
+	require.Equal(t, 201, w.Code, w.Body.String())
+	require.Equal(t, uint64(17), s.fake.specs[0].StepOf)
+	require.Equal(t, []string{"n1", "n2"}, s.fake.specs[0].StepHosts)
+}
+
 func TestSubmitRefuses(t *testing.T) {
 	s := newServer(t)
 	for body, says := range map[string]string{
@@ -149,6 +157,7 @@ func TestSubmitRefuses(t *testing.T) {
 		`{"command": ["x"], "env": {"": "v"}}`:                            "KEY=VALUE",
 		`{"command": ["x\u0000y"]}`:                                       "zero byte",
 		`{"command": ["x"], "user": "no-such-user-here"}`:                 "not known",
+		`{"command": ["x"], "step_hosts": ["n1"]}`:                        "step_of",
 		`{"command": ["x"], "work_dir": "tmp"}`:                           "absolute",
 		`{"command": ["x"], "dependencies": [{"kind": "afterok"}]}`:       "job_id",
 		`{"command": ["x"], "dependencies": [{"kind": "x", "job_id":1}]}`: "kind",

@@ -75,7 +75,7 @@ TEST_F(RunAs, WithTlsAJobIsTheUserOfTheCertificate) {
   EXPECT_TRUE(absl::StrContains(xce({"logs", "1"}).out, "65534")) << xce({"logs", "1"}).err;
 }
 
-TEST_F(RunAs, ACommandInsideAJobIsTheJobsUser) {
+TEST_F(RunAs, ACommandInsideAJobIsTheJobsUserAlsoWhenRootAsks) {
   const Finished submitted = xce({"submit", "--workdir", work(), "--", "sh", "-c",
                                   "while [ ! -e stop ]; do sleep 0.02; "
                                   "done"});
@@ -87,7 +87,7 @@ TEST_F(RunAs, ACommandInsideAJobIsTheJobsUser) {
       milliseconds(20000)));
   const std::vector<std::string> command = {"run", "--quiet", "--job", "1",
                                             "--",  "sh",      "-c",    "id -u; id -g; id -G"};
-  for (const ClientTls& who : {ann_}) {
+  for (const ClientTls& who : {ann_, issue("root", "0")}) {
     const Finished ran = xce_as(who, command);
     EXPECT_EQ(ran.code, 0) << ran.err;
     EXPECT_EQ(ran.out, "65534\n65534\n65534\n");
