@@ -32,7 +32,7 @@ TEST_F(Adoption, AllThreeStartWithAStandbyFirstInTheirLists) {
     EXPECT_TRUE(says(name, from[i], "candidate 1 of 2: " + first));
     EXPECT_TRUE(says(name, from[i], "joined controller " + cluster_->address(primary)));
   }
-  EXPECT_TRUE(says("scheduler1", from[2], "controller candidate 1: " + first));
+  EXPECT_TRUE(says("scheduler1", from[2], "controller candidate 1 of 2: " + first));
   EXPECT_TRUE(says("scheduler1", from[2], "joined through " + cluster_->address(primary)));
   EXPECT_TRUE(says("apiserver", from[3], first));
   EXPECT_TRUE(says("apiserver", from[3], "joined the cluster"));
