@@ -76,9 +76,8 @@ TEST_F(RunAs, WithTlsAJobIsTheUserOfTheCertificate) {
 }
 
 TEST_F(RunAs, ACommandInsideAJobIsTheJobsUserAlsoWhenRootAsks) {
-  const Finished submitted = xce({"submit", "--workdir", work(), "--", "sh", "-c",
-                                  "while [ ! -e stop ]; do sleep 0.02; "
-                                  "done"});
+  const std::string until_stop = "while [ ! -e stop ]; do sleep 0.02; done";
+  const Finished submitted = xce({"submit", "--workdir", work(), "--", "sh", "-c", until_stop});
   ASSERT_EQ(submitted.code, 0) << submitted.err;
   ASSERT_TRUE(wait_until(
       [&] {

@@ -97,7 +97,9 @@ class ShepherdTest : public ::testing::Test {
   }
 
   StatusExit ended() {
-    EXPECT_TRUE(eventually([&] { return status().exit.has_value(); }));
+    const bool in_time = eventually([&] { return status().exit.has_value(); });
+    EXPECT_TRUE(in_time);
+    if (!in_time) kill(pid_, SIGTERM);  // a test that fails must end, too
     int wait_status = 0;
     EXPECT_EQ(waitpid(pid_, &wait_status, 0), pid_);
     EXPECT_EQ(wait_status, 0);
