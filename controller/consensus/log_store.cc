@@ -7,7 +7,6 @@
 #include <cerrno>
 #include <cinttypes>
 #include <cstdio>
-#include <cstring>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -17,7 +16,6 @@ namespace xce::consensus {
 namespace {
 
 constexpr char kMarkName[] = "mark";
-constexpr size_t kAlignment = 4096;  // of memory for direct writes
 
 std::string segment_name(uint64_t number) {
   char name[48];
@@ -140,44 +138,10 @@ absl::Status LogStore::load() {
   }
   if (tail_.segment != 0) {
     const std::string path = segment_path(tail_.segment);
-    fd_ = open_segment(path);
+    fd_ = fs_->open(path, O_RDWR | O_DSYNC, 0);
     if (fd_ < 0) return file_error(fd_, "open", path);
   }
   return absl::OkStatus();
-}
-
-// For synced writes, direct ones if that is possible.
-int LogStore::open_segment(const std::string& path) {
-  const int flags = O_RDWR | O_DSYNC;
-  if (direct_) {
-    const int fd = fs_->open(path, flags | O_DIRECT, 0);
-    if (fd != -EINVAL) return fd;
-    direct_ = false;
-  }
-  return fs_->open(path, flags, 0);
-}
-
-// A direct write wants memory, length and offset in whole blocks of the disk; a disk whose blocks
-// are larger than our sectors says EINVAL.
-absl::Status LogStore::write_record(std::string_view bytes) {
-  const std::string path = segment_path(tail_.segment);
-  if (!direct_) return write_fully(fs_, fd_, bytes, tail_.offset, path);
-  if (aligned_bytes_ < bytes.size()) {
-    aligned_bytes_ = (bytes.size() + kAlignment - 1) / kAlignment * kAlignment;
-    aligned_.reset(static_cast<char*>(std::aligned_alloc(kAlignment, aligned_bytes_)));
-    if (aligned_ == nullptr) std::abort();  // out of memory
-  }
-  std::memcpy(aligned_.get(), bytes.data(), bytes.size());
-  const std::string_view aligned(aligned_.get(), bytes.size());
-  const int64_t n = fs_->pwrite(fd_, aligned.data(), aligned.size(), tail_.offset);
-  if (n == static_cast<int64_t>(bytes.size())) return absl::OkStatus();
-  if (n < 0 && n != -EINVAL) return file_error(static_cast<int>(n), "write", path);
-  // Refused, or cut short where a direct write cannot go on: all of it in the ordinary way.
-  direct_ = false;
-  fs_->close(fd_);
-  fd_ = open_segment(path);
-  if (fd_ < 0) return file_error(fd_, "open", path);
-  return write_fully(fs_, fd_, bytes, tail_.offset, path);
 }
 
 // Puts zeros over what a torn write left, so that no later recovery can take it for a record.
@@ -212,11 +176,11 @@ absl::StatusOr<int> LogStore::make_segment(uint64_t number) {
     }
   }
   absl::Status status = sync_directory(fs_, directory_);
-  fs_->close(fd);
-  if (!status.ok()) return status;
-  const int segment = open_segment(path);
-  if (segment < 0) return file_error(segment, "open", path);
-  return segment;
+  if (!status.ok()) {
+    fs_->close(fd);
+    return status;
+  }
+  return fd;
 }
 
 void LogStore::prepare_in_background(uint64_t number) {
@@ -261,12 +225,6 @@ absl::Status LogStore::next_segment() {
 }
 
 absl::Status LogStore::append(std::string_view items, uint64_t highest_index) {
-  absl::Status status = put(items, highest_index);
-  if (status.ok()) finish();
-  return status;
-}
-
-absl::Status LogStore::put(std::string_view items, uint64_t highest_index) {
   const size_t size = record_size(items.size());
   if (size + kSector > segment_bytes_)
     return absl::InternalError(
@@ -284,7 +242,7 @@ absl::Status LogStore::put(std::string_view items, uint64_t highest_index) {
     bytes = encode_record(salt_, items, &after);
   }
   crash_point("log.before_write");
-  absl::Status status = write_record(bytes);
+  absl::Status status = write_fully(fs_, fd_, bytes, tail_.offset, segment_path(tail_.segment));
   if (!status.ok()) return status;
   crash_point("log.after_write");
   header_due_ = false;
@@ -292,12 +250,9 @@ absl::Status LogStore::put(std::string_view items, uint64_t highest_index) {
   tail_ = after;
   uint64_t& highest = highest_index_[tail_.segment];
   highest = std::max(highest, highest_index);
-  return absl::OkStatus();
-}
-
-void LogStore::finish() {
   write_mark();
   prepare_in_background(tail_.segment + 1);
+  return absl::OkStatus();
 }
 
 absl::Status LogStore::remove_through(uint64_t index) {

@@ -7,10 +7,8 @@
 #ifndef XCE_CONTROLLER_CONSENSUS_LOG_STORE_H_
 #define XCE_CONTROLLER_CONSENSUS_LOG_STORE_H_
 
-#include <atomic>
 #include <condition_variable>
 #include <cstdint>
-#include <cstdlib>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -49,10 +47,6 @@ class LogStore {
   // Puts one record on disk; returns once it is there. After an error nothing more may be appended.
   // highest_index: of the entries among the items, 0 if there are none.
   absl::Status append(std::string_view items, uint64_t highest_index = 0);
-  // The two halves of append(): what makes it durable, and what can wait until others have been
-  // told (the mark; the next segment).
-  absl::Status put(std::string_view items, uint64_t highest_index = 0);
-  void finish();
 
   // Removes the segments at the front whose entries all have an index up to `index`, never the one
   // in use. What they hold beside entries must have been appended again. A segment that cannot be
@@ -70,8 +64,6 @@ class LogStore {
   absl::Status load();
   absl::Status clear_torn(uint64_t segment, size_t from);
   absl::Status next_segment();
-  int open_segment(const std::string& path);
-  absl::Status write_record(std::string_view bytes);
   std::string segment_path(uint64_t number) const;
   absl::StatusOr<int> make_segment(uint64_t number);
   void prepare_in_background(uint64_t number);
@@ -88,11 +80,7 @@ class LogStore {
       highest_index_;             // of the entries ever put into each segment, by its number
   uint64_t highest_segment_ = 0;  // highest number of a file that exists
   int fd_ = -1;                   // the segment in use
-  // Records go past the page cache (O_DIRECT), where the file system and the disk's sectors allow.
-  std::atomic<bool> direct_{true};
-  std::unique_ptr<char, void (*)(void*)> aligned_{nullptr, std::free};
-  size_t aligned_bytes_ = 0;
-  bool header_due_ = false;  // its first record must carry the segment's header with it
+  bool header_due_ = false;       // its first record must carry the segment's header with it
   int mark_fd_ = -1;
 
   // The segment made in advance. The thread exists only while it makes one.

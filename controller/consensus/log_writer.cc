@@ -91,7 +91,7 @@ bool LogWriter::write_some() {
     }
   }
   const auto begin = std::chrono::steady_clock::now();
-  absl::Status status = store_->put(items, highest_index);
+  absl::Status status = store_->append(items, highest_index);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
   absl::Status cleanup;
   const bool cleans = status.ok() && remove_through != 0;
@@ -107,8 +107,7 @@ bool LogWriter::write_some() {
       progress_.error = status;
     }
   }
-  wake_();  // others wait for this; what is left of the write they do not
-  if (status.ok()) store_->finish();
+  wake_();
   return status.ok();
 }
 
