@@ -9,7 +9,6 @@
 namespace xce::worker {
 namespace {
 constexpr int kIdleMs = 100;
-constexpr int kGatherMs = 5;
 }  // namespace
 
 void Reporter::start() {
@@ -34,12 +33,12 @@ void Reporter::rejoined() {
   rejoined_ = true;
 }
 
-void Reporter::wait(int most_ms) {
+void Reporter::wait() {
   absl::MutexLock lock(&mutex_);
   auto ready = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     return woken_ || rejoined_ || stopping_;
   };
-  mutex_.AwaitWithTimeout(absl::Condition(&ready), absl::Milliseconds(most_ms));
+  mutex_.AwaitWithTimeout(absl::Condition(&ready), absl::Milliseconds(kIdleMs));
   woken_ = false;
 }
 
@@ -51,17 +50,17 @@ void Reporter::run() {
       if (rejoined_) sent_ = 0;
       rejoined_ = false;
     }
-    if (const int wait_ms = send_some(); wait_ms > 0) wait(wait_ms);
+    if (!send_some()) wait();
   }
 }
 
-int Reporter::send_some() {
+bool Reporter::send_some() {
   const uint64_t joined = connector_->joined_generation();
-  if (joined == 0) return kIdleMs;
+  if (joined == 0) return false;
   if (joined != link_->generation()) {  // a fire-and-forget call reconnected: the new primary wants
                                         // a join first
     connector_->kick();
-    return kIdleMs;
+    return false;
   }
   const uint64_t confirmed = outbox_->confirmed();
   const int64_t now = monotonic_ms();
@@ -70,14 +69,13 @@ int Reporter::send_some() {
     progress_ms_ = now;
   }
   if (sent_ > confirmed && now - progress_ms_ > options_.resend_ms) sent_ = 0;
-  if (sent_ > confirmed && now - sent_ms_ < kGatherMs) return kGatherMs;
   const std::vector<Report> reports =
       outbox_->pending(std::max(sent_, confirmed), options_.reports_a_message);
-  if (reports.empty()) return kIdleMs;
-  if (link_->notify(options_.instance, reports) < 0) return kIdleMs;
+  if (reports.empty()) return false;
+  if (link_->notify(options_.instance, reports) < 0) return false;
   sent_ = reports.back().outbox_seq;
-  progress_ms_ = sent_ms_ = now;
-  return 0;
+  progress_ms_ = now;
+  return true;
 }
 
 }  // namespace xce::worker

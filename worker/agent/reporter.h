@@ -1,7 +1,6 @@
 // The reporter: sends the outbox. One thread sends every report that is on disk and unconfirmed, in
 // order, many a message; it starts again at the first unconfirmed one after each join and when
-// confirmations stay away. While a message is unconfirmed, what comes is gathered for some
-// milliseconds: each message costs the controllers a log entry on every disk.
+// confirmations stay away.
 #ifndef XCE_WORKER_AGENT_REPORTER_H_
 #define XCE_WORKER_AGENT_REPORTER_H_
 
@@ -34,8 +33,8 @@ class Reporter {
 
  private:
   void run();
-  int send_some();  // 0 if it sent something, else for how long to wait for more, in ms
-  void wait(int most_ms);
+  bool send_some();  // whether anything was sent
+  void wait();
 
   const Options options_;
   ControllerLink* const link_;
@@ -46,7 +45,6 @@ class Reporter {
   uint64_t sent_ = 0;  // highest number sent since the last start from the front
   uint64_t seen_confirmed_ = 0;
   int64_t progress_ms_ = 0;  // when something was last sent anew or confirmed
-  int64_t sent_ms_ = 0;      // when something was last sent
 
   absl::Mutex mutex_;
   bool woken_ ABSL_GUARDED_BY(mutex_) = false;
