@@ -21,8 +21,11 @@ void Membership::scheduler_is(uint64_t epoch, const std::string& name) {
   newest_epoch_ = std::max(newest_epoch_, epoch);
   if (newest_epoch_ > epoch_) active_ = false;
   // That nobody is may be old news, or about us, who were only slow: we go on then.
-  if (name.empty() && epoch >= newest_epoch_ && !active_)
-    join_wanted_ = state_wanted_ = ++requests_;
+  if (name.empty() && epoch >= newest_epoch_ && !active_) {
+    join_wanted_ = state_wanted_ = vacancy_ = ++requests_;
+  } else if (!name.empty() && epoch > epoch_ && join_wanted_ == vacancy_) {
+    join_wanted_ = join_done_;  // somebody has taken the place: joining would take it from them
+  }
 }
 
 bool Membership::needs_join() const {

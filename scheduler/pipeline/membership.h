@@ -50,6 +50,7 @@ class Membership {
   mutable std::mutex mutex_;
   uint64_t requests_ = 1;     // counts both kinds, so that one token serves
   uint64_t join_wanted_ = 1;  // the newest request to join
+  uint64_t vacancy_ = 0;      // the newest one made because nobody was active
   uint64_t state_wanted_ = 1;
   uint64_t join_done_ = 0;  // the newest request that a join has satisfied
   uint64_t state_done_ = 0;

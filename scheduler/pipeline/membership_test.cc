@@ -44,5 +44,21 @@ TEST(Membership, WhatWasSaidOfItselfMakesNobodyJoinAgain) {
   EXPECT_TRUE(membership.needs_join());
 }
 
+// As above, but it was stopped before it had read the answer to its join.
+TEST(Membership, APlaceThatIsTakenAgainIsNotJoinedFor) {
+  Membership membership;
+  const uint64_t join = membership.begin();
+  membership.scheduler_is(4, "");
+  EXPECT_TRUE(membership.needs_join());
+  membership.scheduler_is(5, "other");
+  membership.joined(join, JoinAnswer{1, 4, true});
+  EXPECT_FALSE(membership.needs_join());
+  EXPECT_FALSE(membership.active());
+  // A join for another reason stays wanted.
+  membership.want_join();
+  membership.scheduler_is(6, "third");
+  EXPECT_TRUE(membership.needs_join());
+}
+
 }  // namespace
 }  // namespace xce::sched
