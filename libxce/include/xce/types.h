@@ -383,7 +383,7 @@ typedef struct {
   uint64_t query_id, offset; /* LOG_QUERY, with id = job */
   uint32_t limit;
   xce_stream_t stream;
-  uint32_t wait_ms; /* LOG_QUERY: for output that is not there yet */
+  uint32_t wait_ms;                     /* LOG_QUERY: for output that is not there yet */
   const xce_reservation_t* reservation; /* RESERVATION */
 } xce_event_t;
 
