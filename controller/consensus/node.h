@@ -328,7 +328,8 @@ class Node final : private Transport::Events {
     Member member;       // as it is to be
     uint64_t index = 0;  // of the newest configuration submitted for it; 0: none
     uint64_t until_ms = 0;
-    std::string problem;  // with who answers at its address
+    std::string problem;                 // with who answers at its address
+    std::optional<InstanceId> instance;  // of who answers there
     std::vector<std::function<void(absl::Status)>> done;
   };
   std::optional<Change> change_;

@@ -94,10 +94,12 @@ void Node::connect_members() {
 
 // ---- whose data directory is whose --------------------------------------------------------------
 
-// The node of that id as it is, or as it is to be.
+// The node of that id as it is, or as it is to be. One whose removal is not committed belongs: it
+// may lead, and the removal may never be.
 const Member* Node::known(NodeId id) const {
   if (change_ && change_->member.id == id && change_->member.port != 0) return &change_->member;
-  return members_.find(id);
+  const Member* const member = members_.find(id);
+  return member != nullptr ? member : committed_members_.find(id);
 }
 
 Greeting Node::check_hello(const Hello& hello, bool dialled) {
@@ -129,6 +131,12 @@ Greeting Node::check_hello(const Hello& hello, bool dialled) {
                      " has come back with another data directory: it could vote anew and lose "
                      "acknowledged work. Give it its old directory, or run `xce cluster replace ",
                      hello.node, "`")};
+  }
+  // Only looked at so far: if it is not taken in, the old one's directory is still the one to know.
+  const Member* const there = members_.find(hello.node);
+  if (change_ && member == &change_->member && (there == nullptr || there->tag != member->tag)) {
+    if (dialled) change_->instance = hello.instance;
+    if (change_->instance == hello.instance) return {};
   }
   // Seen for the first time. Whoever comes to us may be an impostor, or have been started with a
   // wrong id; who answers at the member's address is the member.
@@ -370,6 +378,7 @@ void Node::step_change() {
       if (!change_committed()) return;
       if (there == nullptr) {
         next.all.push_back(change_->member);
+        if (change_->instance) remember_instance(change_->member, *change_->instance);
         (void)submit_members(next);
       } else {
         change_->step = Change::kCatchingUp;
