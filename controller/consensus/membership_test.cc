@@ -215,6 +215,29 @@ TEST_F(MembershipTest, AMemberThatWasAwayTakesAPrimaryThatJoinedMeanwhile) {
   EXPECT_TRUE(cluster_->node(4).leads());
 }
 
+// It knows the old data directory of the one that leads now.
+TEST_F(MembershipTest, AMemberThatWasAwayTakesAPrimaryThatWasReplacedMeanwhile) {
+  start(3);
+  propose_some(3);
+  cluster_->add_node();
+  ASSERT_TRUE(cluster_->start(4).ok());
+  ASSERT_TRUE(cluster_->change(cluster_->add(4)).ok());
+  ASSERT_TRUE(cluster_->run_until([&] { return cluster_->all_connected(); }));
+  cluster_->node(3).kill();
+  cluster_->wait_for_leader()->consensus->transfer(1, [](absl::Status) {});
+  ASSERT_TRUE(cluster_->run_until([&] { return cluster_->node(1).leads(); }));
+  cluster_->node(2).kill();
+  cluster_->lose_disk(2);
+  ASSERT_TRUE(cluster_->start(2).ok());
+  const absl::Status status = cluster_->change(TestCluster::replace(2));
+  ASSERT_TRUE(status.ok()) << status;
+  cluster_->wait_for_leader()->consensus->transfer(2, [](absl::Status) {});
+  ASSERT_TRUE(cluster_->run_until([&] { return cluster_->node(2).leads(); }));
+  ASSERT_TRUE(cluster_->start(3).ok());
+  EXPECT_TRUE(cluster_->wait_until_equal());
+  EXPECT_TRUE(cluster_->node(2).leads());
+}
+
 // A member that was taken in knows the others' data directories as well as a founder does.
 TEST_F(MembershipTest, OneThatJoinedRefusesAMemberThatComesBackEmpty) {
   start(3);

@@ -126,6 +126,8 @@ Greeting Node::check_hello(const Hello& hello, bool dialled) {
   const auto seen = instances_.find(hello.node);
   if (seen != instances_.end() && seen->second.tag == member->tag) {
     if (seen->second.id == hello.instance) return {};
+    // Replaced while this node was away. One that has forgotten its vote knows of nothing newer.
+    if (hello.conf_index > newest_conf_index()) return make_contact(hello, dialled);
     return {
         absl::StrCat("node ", hello.node,
                      " has come back with another data directory: it could vote anew and lose "
