@@ -229,7 +229,11 @@ TEST_F(MembershipTest, AMemberThatWasAwayTakesAPrimaryThatWasReplacedMeanwhile) 
   cluster_->node(2).kill();
   cluster_->lose_disk(2);
   ASSERT_TRUE(cluster_->start(2).ok());
-  const absl::Status status = cluster_->change(TestCluster::replace(2));
+  absl::Status status = absl::UnknownError("not asked");
+  for (int i = 0; i < 50 && !status.ok(); ++i) {  // until the primary has seen that it is gone
+    status = cluster_->change(TestCluster::replace(2));
+    cluster_->run_for(50);
+  }
   ASSERT_TRUE(status.ok()) << status;
   cluster_->wait_for_leader()->consensus->transfer(2, [](absl::Status) {});
   ASSERT_TRUE(cluster_->run_until([&] { return cluster_->node(2).leads(); }));
